@@ -1,0 +1,214 @@
+"""Any OpenAI-compatible endpoint.
+
+Through the `openai` client, with two of its costs avoided: it walks the whole history against type
+unions on every call (50 ms at 200 messages), so the body is encoded here and handed over as bytes; and
+it builds a typed object per streamed chunk, so the stream is read as raw lines (`wire`).
+The client's own retries are off: the engine retries, visibly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import email.utils
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from copilot_nb.errors import ModelError, UsageError
+from copilot_nb.events import JSON
+from copilot_nb.models.base import ModelKind, Reply, Request, Sink
+from copilot_nb.models.wire import Lines, Reader, decode_chunk, encode_request
+
+OPENAI_URL = "https://api.openai.com/v1"
+IDLE_TIMEOUT = 300.0  # seconds without a byte; reasoning models can be silent for minutes
+
+
+class OpenAIModel:
+    """Answers turns from ``{base_url}/chat/completions``.
+
+    Parameters
+    ----------
+    model
+        The model's name at the endpoint.
+    base_url
+        For example ``http://127.0.0.1:11434/v1``.
+    api_key
+        Sent as a bearer token; kept out of `repr` and of every error.
+    idle_timeout
+        Seconds without a byte after which the call is given up (and retried by the engine).
+    extra
+        More fields of the request's body, for example ``{"temperature": 0}``.
+    client
+        An `openai.AsyncOpenAI` to use instead of an own one; it stays open at `close`.
+    """
+
+    kind: ModelKind = "provider"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        idle_timeout: float = IDLE_TIMEOUT,
+        max_prompt_tokens: int | None = None,
+        extra: JSON | None = None,
+        client: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self.model = model
+        self.name = name or f"openai:{model}"
+        self.base_url = str(client.base_url) if client is not None else (base_url or OPENAI_URL)
+        self.max_prompt_tokens = max_prompt_tokens
+        host = urlsplit(self.base_url).netloc.rpartition("@")[2]
+        self.label = self.name if host == "api.openai.com" else f"{self.name} at {host}"
+        self._key = api_key
+        self._idle_timeout = idle_timeout
+        self._extra = dict(extra or {})
+        self._foreign = client is not None
+        self._client: Any = client.with_options(max_retries=0) if client is not None else None
+        self._opening = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self.model!r}, base_url={self.base_url!r})"
+
+    async def reply(self, request: Request, sink: Sink) -> Reply:
+        """Answer one request; cancelling closes the connection at once."""
+        client = self._client or await self._open()
+        body = encode_request(self.model, request, self._extra)
+        try:
+            if not request.stream:
+                answer = await client.post(_PATH, cast_to=_http().Response, content=body, options=_OPTIONS)
+                reader = Reader(sink)
+                reader.chunk(decode_chunk(answer.content))
+                reader.done = True
+                return reader.reply()
+            response = await client.post(
+                _PATH,
+                cast_to=_http().Response,
+                content=body,
+                options=_OPTIONS,
+                stream=True,
+                stream_cls=_openai().AsyncStream,
+            )
+            try:
+                return await _read(response, sink)
+            finally:
+                await response.aclose()
+        except (_openai().OpenAIError, _http().HTTPError, _http().StreamError) as error:
+            raise self._as_model_error(error) from None  # the cause holds the request with its key
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None and not self._foreign:
+            await client.close()
+
+    async def _open(self) -> Any:
+        async with self._opening:
+            if self._client is None:  # half a second of imports: not on the kernel's loop
+                self._client = await asyncio.to_thread(self._make_client)
+        return self._client
+
+    def _make_client(self) -> Any:
+        timeout = _http().Timeout(self._idle_timeout, connect=min(30.0, self._idle_timeout))
+        return _openai().AsyncOpenAI(
+            base_url=self.base_url,
+            api_key=self._key or "none",  # local servers need none, but the client insists
+            max_retries=0,
+            timeout=timeout,
+        )
+
+    def _as_model_error(self, error: Exception) -> ModelError:
+        status = getattr(error, "status_code", None)
+        headers = error.response.headers if status is not None else {}  # type: ignore[attr-defined]
+        if status is not None:
+            message = _status_message(error, status)
+        elif "Timeout" in type(error).__name__:
+            message = f"No answer from {self.base_url} within {self._idle_timeout:g} seconds."
+        else:
+            cause = error.__cause__ or error
+            message = f"Cannot reach {self.base_url}: {str(cause).rstrip('.')}. Is the server running there?"
+        code = getattr(error, "code", None)
+        return ModelError(
+            message.replace(self._key, "***") if self._key else message,
+            status=status,
+            code=str(code) if code is not None else None,
+            retry_after=retry_after(headers),
+        )
+
+
+_PATH = "/chat/completions"
+_OPTIONS: dict[str, Any] = {"headers": {"Content-Type": "application/json"}}
+
+
+async def _read(response: Any, sink: Sink) -> Reply:
+    lines, reader = Lines(), Reader(sink)
+    take = reader.data
+    async with contextlib.aclosing(response.aiter_bytes()) as blocks:
+        async for block in blocks:
+            for payload in lines.feed(block):
+                take(payload)
+            if reader.done:
+                break
+        if reader.done:  # read to the end, so that the connection can be used again
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    async for _ in blocks:
+                        pass
+    for payload in lines.end():
+        take(payload)
+    return reader.reply()
+
+
+def _openai() -> Any:
+    import openai
+
+    return openai
+
+
+def _http() -> Any:
+    """The HTTP library under the client (httpx2 since openai 3)."""
+    _openai()
+    return sys.modules.get("httpx2") or sys.modules["httpx"]
+
+
+def _status_message(error: Any, status: int) -> str:
+    body = error.body
+    detail = body.get("message") if isinstance(body, Mapping) else None
+    return str(detail or error.response.text[:500].strip() or f"HTTP status {status}")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds from ``retry-after-ms`` or ``retry-after`` (a number or an HTTP date); None when absent."""
+    milliseconds, value = headers.get("retry-after-ms"), headers.get("retry-after")
+    with contextlib.suppress(ValueError):
+        if milliseconds is not None:
+            return max(0.0, float(milliseconds) / 1000)
+    if value is None:
+        return None
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(value))
+    date = email.utils.parsedate_tz(value)
+    return None if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())
+
+
+def from_environment(
+    model: str, *, base_url: str | None, api_key: str | None, environ: Mapping[str, str]
+) -> OpenAIModel:
+    """The model with address and key from arguments, else ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY``."""
+    if not model:
+        raise UsageError("Name a model after 'openai:', for example openai:gpt-4.1-mini.")
+    url = base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise UsageError(f"The base URL {url!r} is no http(s) address; write it like http://127.0.0.1:11434/v1.")
+    key = api_key or environ.get("OPENAI_API_KEY")
+    if not key and parts.netloc == "api.openai.com":
+        raise UsageError(
+            "There is no key for api.openai.com: set OPENAI_API_KEY, or give the base URL of another server."
+        )
+    return OpenAIModel(model, base_url=url, api_key=key)
