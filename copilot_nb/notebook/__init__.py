@@ -1,0 +1,1 @@
+"""What the magics are made of: parsing, the sessions of this notebook, the words of ``%copilot``, waiting."""
