@@ -105,4 +105,3 @@ class Policy:
 def allow_tools(names: Iterable[str]) -> set[str]:
     """Tool names from ``--allow a,b`` or a list."""
     return {part.strip() for name in names for part in name.split(",") if part.strip()}
-

@@ -132,6 +132,8 @@ def as_message(prompt: str, mode: Delivery | None = None, **more: Any) -> Messag
     if not isinstance(prompt, str) or not prompt.strip():
         raise UsageError("The prompt is empty: write what the agent should do.")
     if mode not in (None, "enqueue", "immediate"):
-        raise UsageError(f"Unknown mode {mode!r}: use 'enqueue' (waits its turn) or 'immediate' (steers the run).")
+        raise UsageError(
+            f"Unknown mode {mode!r}: use 'enqueue' (waits its turn) or 'immediate' (steers the run)."
+        )
     attachments = tuple(more.pop("attachments", None) or ())
     return Message(prompt, mode or "enqueue", attachments, **more)

@@ -1,0 +1,91 @@
+"""Files, selections and blobs that come with a message (reference §19)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from copilot_nb.events import JSON
+
+
+def stamped(prompt: str, attached: Iterable[JSON] = (), *, with_time: bool = True) -> str:
+    """The text that goes to the model: selections, the time, the prompt, a list of tagged files."""
+    attached = list(attached)
+    before = "".join(_selection(a) for a in attached if a.get("type") == "selection")
+    when = datetime.now(UTC).isoformat(timespec="milliseconds")
+    clock = f"<current_datetime>{when}</current_datetime>\n\n" if with_time else ""
+    return f"{before}{clock}{prompt}{tagged_files(attached)}"
+
+
+def tagged_files(attached: Iterable[JSON]) -> str:
+    """A list of attached files and folders with their size, not their content."""
+    lines = [
+        f"* {_describe_path(Path(a['path']))}" for a in attached if a.get("type") in ("file", "directory")
+    ]
+    return "\n\n<attached>\n" + "\n".join(lines) + "\n</attached>" if lines else ""
+
+
+def _describe_path(path: Path) -> str:
+    try:
+        if path.is_dir():
+            return f"{path} ({sum(1 for _ in path.iterdir())} items)"
+        lines = path.read_bytes().count(b"\n") + 1
+        return f"{path} ({lines} lines)"
+    except OSError as error:
+        return f"{path} ({type(error).__name__}: {error.strerror})"
+
+
+def _selection(attached: JSON) -> str:
+    start = (attached.get("selection") or {}).get("start") or {}
+    where = f' line="{start["line"] + 1}"' if isinstance(start.get("line"), int) else ""
+    name = attached.get("displayName") or attached.get("filePath") or ""
+    return f'<selection file="{name}"{where}>\n{attached.get("text", "")}\n</selection>\n\n'
+
+
+def content(text: str, attached: Iterable[JSON], assets: Mapping[Any, JSON]) -> str | list[JSON]:
+    """The wire content of a user message: text alone, or parts when blobs are attached."""
+    parts: list[JSON] = []
+    for blob in attached:
+        if blob.get("type") != "blob":
+            continue
+        asset = assets.get(blob.get("assetId"))
+        data = str(asset["data"] if asset else blob.get("data", ""))
+        mime, name = str(blob.get("mimeType", "")), str(blob.get("displayName", ""))
+        if mime.startswith("image/"):
+            url = {"url": f"data:{mime};base64,{data}"}
+            parts += [{"type": "text", "text": name}, {"type": "image_url", "image_url": url}]
+        else:
+            body = base64.b64decode(data).decode("utf-8", "replace")
+            parts.append(
+                {"type": "text", "text": f'<attachment type="{mime}" name="{name}">\n{body}\n</attachment>'}
+            )
+    return [{"type": "text", "text": text}, *parts] if parts else text
+
+
+def split_images(attached: Iterable[JSON]) -> tuple[list[JSON], list[JSON]]:
+    """Attachments as they are stored, and the images taken out of them (``session.binary_asset``)."""
+    kept: list[JSON] = []
+    images: list[JSON] = []
+    for one in attached:
+        if one.get("type") != "blob" or not str(one.get("mimeType", "")).startswith("image/"):
+            kept.append(dict(one))
+            continue
+        raw = base64.b64decode(str(one.get("data", "")))
+        mime = one["mimeType"]
+        asset_id = f"sha256:{hashlib.sha256(raw).hexdigest()}"
+        images.append(
+            {
+                "assetId": asset_id,
+                "type": "image",
+                "mimeType": mime,
+                "byteLength": len(raw),
+                "data": one["data"],
+            }
+        )
+        reference = {key: value for key, value in one.items() if key != "data"}
+        kept.append({**reference, "assetId": asset_id, "byteLength": len(raw)})
+    return kept, images

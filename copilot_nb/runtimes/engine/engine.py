@@ -1,0 +1,315 @@
+"""The engine as a `Runtime`: what a session may ask of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+
+from copilot_nb.errors import SessionClosed, UsageError
+from copilot_nb.events import JSON, Event, EventSource, new_id, now, to_line
+from copilot_nb.models.base import Request
+from copilot_nb.permissions import Decision
+from copilot_nb.runtimes.base import Answer, Emit, Message, Mode
+from copilot_nb.runtimes.engine import words
+from copilot_nb.runtimes.engine.asks import Asks
+from copilot_nb.runtimes.engine.config import EngineConfig
+from copilot_nb.runtimes.engine.core import Core
+from copilot_nb.runtimes.engine.history import History, rebuild, unfinished_calls
+from copilot_nb.runtimes.engine.loop import Loop
+from copilot_nb.runtimes.engine.queue import EngineQueue
+from copilot_nb.runtimes.engine.rewind import rewind
+from copilot_nb.runtimes.engine.waiting import waiting_messages
+from copilot_nb.store import EventStore, copy_session, holders
+from copilot_nb.version import __version__
+
+_MODES = ("interactive", "plan", "autopilot")
+
+
+class Engine:
+    """Our own loop, in the kernel. Make one with `create` or `resume`."""
+
+    name = "engine"
+
+    def __init__(self, session_id: str, store: EventStore, emit: Emit, config: EngineConfig) -> None:
+        self.session_id = session_id
+        self.config = config
+        core = Core(session_id, config, store, EventSource(), emit, History(), mode=config.mode)
+        self._core = core
+        self._asks = Asks(core)
+        self.queue = EngineQueue(core, lambda: self._loop.wake())
+        self._loop = Loop(core, self.queue, self._asks)
+        self._unfinished: list[str] = []
+        self._started = time.time()
+        store.on_failure = self._disk
+
+    @classmethod
+    def create(
+        cls, session_id: str, emit: Emit, config: EngineConfig, home: str | os.PathLike[str] | None = None
+    ) -> Engine:
+        """A new session: its folder, and ``session.start`` as the first line.
+
+        Raises
+        ------
+        UsageError, StoreError
+            The id is no id or taken; the home cannot be written.
+        """
+        engine = cls(session_id, EventStore.create(session_id, home), emit, config)
+        engine._core.stored(
+            "session.start",
+            {
+                "sessionId": session_id,
+                "version": 1,
+                "producer": "copilot_nb",
+                "copilotVersion": __version__,
+                "startTime": now(),
+                "selectedModel": config.model.name,
+                "contextTier": None,
+                "context": {"cwd": config.working_directory},
+                "remoteSteerable": False,
+                "alreadyInUse": False,
+            },
+        )
+        return engine
+
+    @classmethod
+    def resume(
+        cls,
+        session_id: str,
+        emit: Emit,
+        config: EngineConfig,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        recover: bool = True,
+    ) -> tuple[Engine, list[Event]]:
+        """Go on with a recorded session, whoever recorded it (reference §13); also its events so far.
+
+        Raises
+        ------
+        SessionNotFound, CorruptLog, StoreError
+        """
+        store, transcript = EventStore.resume(session_id, home, recover=recover)
+        engine = cls(session_id, store, emit, config)
+        core, events = engine._core, transcript.events
+        core.history = rebuild(events)
+        core.source.last_stored = events[-1].id
+        systems = [e.data.get("content") for e in events if e.type == "system.message"]
+        core.last_system = systems[-1] if systems else None
+        engine._unfinished = unfinished_calls(events)
+        core.stored(
+            "session.resume",
+            {
+                "resumeTime": now(),
+                "eventCount": len(events),
+                "selectedModel": config.model.name,
+                "context": {"cwd": config.working_directory},
+                "contextTier": None,
+                "sessionLimits": None,
+                "alreadyInUse": bool(holders(store.folder)),
+                "sessionWasActive": False,
+                "remoteSteerable": False,
+                "eventsFileSizeBytes": store.size,
+            },
+        )
+        if left := waiting_messages(events):
+            engine.queue.restore(left)
+        return engine, events
+
+    @property
+    def model_label(self) -> str:
+        """What the panel shows as the model."""
+        return self.config.model.label
+
+    def _disk(self, problem: str | None) -> None:
+        level, message = (
+            ("info", "The session log can be written again.") if problem is None else ("error", problem)
+        )
+        self._core.ephemeral("jupyter.notice", {"level": level, "message": message})
+
+    def _check_open(self) -> None:
+        if self._core.closed:
+            raise SessionClosed(f"Session {self.session_id} is closed: open or resume one.")
+
+    def _check_quiet(self, what: str) -> None:
+        self._check_open()
+        if self._loop.task is not None:
+            raise UsageError(f"Cannot {what} while a run is going on: wait for it, or abort it first.")
+
+    # -- messages ----------------------------------------------------------------------------------------
+    async def send(self, message: Message) -> str:
+        """See `Runtime`."""
+        return self._accept([message], message.mode)[0]
+
+    async def send_messages(self, messages: Sequence[Message]) -> list[str]:
+        """See `Runtime`."""
+        return self._accept(list(messages), "enqueue")
+
+    def _accept(self, messages: list[Message], mode: str) -> list[str]:
+        """Put an entry in its lane; nothing is awaited between looking and changing."""
+        self._check_open()
+        self._answer_unfinished()
+        core, lanes = self._core, self._core.lanes
+        from_idle = not core.processing and not lanes
+        item = lanes.make(*messages, from_idle=from_idle)
+        steer = mode == "immediate" and core.processing
+        lane, waiting = ("steering", lanes.steering) if steer else ("queue", lanes.queue)
+        waiting.append(item)
+        if not from_idle or lanes.paused:
+            place = sum(lanes.paused or not other.from_idle for other in waiting[:-1])
+            core.journal("add", lane=lane, messageId=item.message_id, prompt=item.text, position=place)
+        core.pending_modified()
+        if steer:
+            for listener in list(core.steer_listeners):
+                listener()
+        self._loop.wake()
+        return [message_id for message_id, _ in item.messages]
+
+    def _answer_unfinished(self) -> None:
+        """Close the calls that were running when the log broke off, once, before the next message (§13)."""
+        calls, self._unfinished = self._unfinished, []
+        for call_id in calls:
+            error = {"message": words.INTERRUPTED, "code": "interrupted"}
+            done = {"toolCallId": call_id, "success": False, "error": error}
+            self._core.stored(
+                "tool.execution_complete", {**done, "model": "resumed", "interactionId": "resume"}
+            )
+        if calls:
+            text = f"{len(calls)} tool call(s) had not finished when the session ended: {', '.join(calls)}."
+            self._core.stored("session.warning", {"warningType": "interrupted_tools", "message": text})
+
+    async def withdraw(self, message_id: str, expected_prompt: str) -> JSON:
+        """See `Runtime`."""
+        self._check_open()
+        if (found := self._core.lanes.locate(message_id)) is not None:
+            if found[1].text != expected_prompt:
+                return {"removed": False, "interrupted": False}
+            self.queue.take_out(*found, reason="withdrawn")
+            return {"removed": True, "interrupted": False}
+        if message_id != self.queue.running:
+            return {"removed": False, "interrupted": False}
+        self._core.pending_modified()
+        self._loop.cancel_run("withdraw")
+        await self._loop.settled()
+        return {"removed": True, "interrupted": True}
+
+    # -- ending ------------------------------------------------------------------------------------------
+    async def abort(self, *, keep_queue: bool = False) -> None:
+        """See `Runtime`; when idle, nothing happens (reference §8)."""
+        self._check_open()
+        if self._loop.task is None:
+            return
+        core, lanes = self._core, self._core.lanes
+        core.stored("abort", {"reason": "user_initiated"})
+        if keep_queue:
+            for place, item in enumerate(lanes.promote(all_of_them=True)):
+                core.journal(
+                    "move", messageId=item.message_id, lane="queue", position=place, reason="aborted"
+                )
+            if lanes.queue and not lanes.paused:
+                self.queue.pause(True)
+        else:
+            self.queue.discard_all("aborted")
+        core.pending_modified()
+        self._loop.cancel_run("abort")
+        await self._loop.settled()
+
+    async def interrupt(self) -> None:
+        """See `Runtime`."""
+        self._check_open()
+        if self._loop.run is None:
+            return
+        self.queue.discard_all("aborted")
+        self._core.pending_modified()
+        self._loop.cancel_run("interrupt")
+        await self._loop.settled()
+
+    async def close(self) -> None:
+        """See `Runtime`."""
+        if self._core.closed:
+            return
+        task = self._loop.task
+        if task is not None:
+            self._loop.cancel_run("close")
+            task.cancel()
+            await asyncio.wait([task], timeout=2)
+        self.shut_down()
+        await self.config.model.close()
+
+    def shut_down(self) -> None:
+        """Write ``session.shutdown`` and let go of the log; the part of `close` that needs no loop."""
+        core = self._core
+        if core.closed:
+            return
+        self._loop.background.cancel()
+        self._loop.compaction.cancel()
+        core.stored(
+            "session.shutdown",
+            {
+                "shutdownType": "routine",
+                "totalApiDurationMs": 0,
+                "sessionStartTime": round(self._started * 1000),
+                "eventsFileSizeBytes": core.store.size,
+                "codeChanges": {"linesAdded": 0, "linesRemoved": 0, "filesModified": []},
+                "modelMetrics": {},
+                "currentModel": self.config.model.name,
+            },
+        )
+        core.closed = True
+        core.store.close()
+
+    # -- answers, mode, history --------------------------------------------------------------------------
+    async def respond(self, request_id: str, answer: Decision | Answer) -> None:
+        """See `Runtime`."""
+        self._check_open()
+        if not isinstance(answer, Decision):
+            raise UsageError(f"{request_id!r} is a permission request: answer it with a Decision.")
+        self._asks.answer(request_id, answer)
+
+    async def set_mode(self, mode: Mode) -> None:
+        """See `Runtime`."""
+        self._check_open()
+        if mode not in _MODES:
+            raise UsageError(f"Unknown mode {mode!r}: use {', '.join(_MODES)}.")
+        if mode != self._core.mode:
+            previous, self._core.mode = self._core.mode, mode
+            self._core.stored("session.mode_changed", {"previousMode": previous, "newMode": mode})
+
+    async def compact(self, instructions: str | None = None) -> JSON:
+        """See `Runtime`."""
+        self._check_quiet("compact the history")
+        loop = self._loop
+        messages = [loop.say.system_message(), *self._core.history.messages]
+        request = Request(messages, loop.calls.specs(False), self.config.streaming)
+        return await loop.compaction.now(request, instructions)
+
+    async def truncate(self, event_id: str) -> int:
+        """See `Runtime`."""
+        self._check_quiet("truncate the log")
+        return rewind(self._core, event_id)
+
+    async def rewind(self, event_id: str) -> JSON:
+        """See `Runtime`."""
+        removed = await self.truncate(event_id)
+        return {"outcome": "success", "eventsRemoved": removed, "restoredFiles": [], "skippedFiles": []}
+
+    async def rewind_points(self) -> list[JSON]:
+        """The messages a person can go back to: ``{eventId, content}``, oldest first."""
+        events = self._core.store.read()
+        return [
+            {"eventId": e.id, "content": e.data.get("content")} for e in events if e.type == "user.message"
+        ]
+
+    async def fork(self, to_event_id: str | None = None, *, name: str | None = None) -> str:
+        """See `Runtime`."""
+        self._check_open()
+        core, session_id = self._core, new_id()
+        home = core.store.folder.parent.parent
+        folder = copy_session(core.store.folder, session_id, home, before=to_event_id, name=name)
+        where = f" before event {to_event_id}" if to_event_id else ""
+        text = f"Forked from {self.session_id}{where} as {session_id}."
+        with (folder / "events.jsonl").open("ab") as file:
+            source = EventSource(core.source.last_stored)
+            file.write(to_line(source.stored("session.info", {"infoType": "fork", "message": text})))
+        core.stored("session.info", {"infoType": "fork", "message": text})
+        return session_id

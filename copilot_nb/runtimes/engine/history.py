@@ -1,0 +1,137 @@
+"""What the model is told of the past: chat messages, kept as the loop goes and rebuilt from a log.
+
+Messages have the OpenAI wire form. The rules of the rebuild are the reference's (§20).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from copilot_nb.events import JSON, Event
+from copilot_nb.models.base import ToolCall
+from copilot_nb.runtimes.engine import attachments, words
+
+
+@dataclass(slots=True)
+class History:
+    """Chat messages without the system prompt.
+
+    Attributes
+    ----------
+    user_texts
+        What people wrote, word for word, for the summary of a compaction.
+    tokens
+        About how many tokens the messages are, kept up to date message by message.
+    """
+
+    messages: list[JSON] = field(default_factory=list)
+    user_texts: list[str] = field(default_factory=list)
+    tokens: int = 0
+
+    def keep(self, message: JSON) -> None:
+        """Append a message as it is."""
+        self.messages.append(message)
+        self.tokens += estimate_tokens(message)
+
+    def add_user(self, content: str | list[JSON], said: str | None = None) -> None:
+        """A user message; `said` is what the person wrote of it."""
+        self.keep({"role": "user", "content": content})
+        if said:
+            self.user_texts.append(said)
+
+    def add_assistant(self, text: str, calls: Iterable[ToolCall] = ()) -> None:
+        """An answer; one with neither text nor calls is left out, since no provider takes it."""
+        tool_calls = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+            for c in calls
+        ]
+        if tool_calls:
+            self.keep({"role": "assistant", "content": text or None, "tool_calls": tool_calls})
+        elif text:
+            self.keep({"role": "assistant", "content": text})
+
+    def add_results(self, calls: Iterable[ToolCall], results: list[str | None]) -> None:
+        """The results of one turn's calls, in call order; a missing one is told to be interrupted."""
+        for call, result in zip(calls, results, strict=True):
+            content = words.INTERRUPTED if result is None else result
+            self.keep({"role": "tool", "tool_call_id": call.id, "content": content})
+
+    def replace_by(self, summary: str) -> None:
+        """Let one user message with a summary stand for everything (reference §17)."""
+        self.messages, self.tokens = [], 0
+        self.keep({"role": "user", "content": words.compacted(self.user_texts, summary)})
+
+
+def rebuild(events: Iterable[Event]) -> History:
+    """The history that a log holds, for the next request of a resumed session."""
+    history = History()
+    results = _results(events := list(events))
+    assets = {e.data.get("assetId"): e.data for e in events if e.type == "session.binary_asset"}
+    for event in events:
+        data = event.data
+        if isinstance(event.agent_id, str):
+            continue
+        if event.type == "user.message":
+            text = str(data.get("transformedContent") or data.get("content") or "")
+            said = None if data.get("source") == "autopilot" else str(data.get("content") or "")
+            history.add_user(attachments.content(text, data.get("attachments") or [], assets), said)
+        elif event.type == "assistant.message":
+            calls = [_call(request) for request in data.get("toolRequests") or []]
+            history.add_assistant(str(data.get("content") or ""), calls)
+            history.add_results(calls, [results.get(call.id) for call in calls])
+        elif event.type == "system.notification":
+            history.add_user(str(data.get("content", "")))
+        elif event.type == "session.compaction_complete" and data.get("success"):
+            history.replace_by(str(data.get("summaryContent") or ""))
+    return history
+
+
+def _results(events: Iterable[Event]) -> dict[str, str]:
+    """Tool texts by call: the content on success, the error's message otherwise."""
+    found: dict[str, str] = {}
+    for event in events:
+        if event.type == "tool.execution_complete" and not isinstance(event.agent_id, str):
+            data = event.data
+            if data.get("success"):
+                text = str((data.get("result") or {}).get("content", ""))
+            else:
+                text = str((data.get("error") or {}).get("message", ""))
+            found[str(data.get("toolCallId"))] = text
+    return found
+
+
+def _call(request: JSON) -> ToolCall:
+    arguments: Any = request.get("arguments", {})
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, separators=(",", ":"))
+    return ToolCall(str(request.get("toolCallId")), str(request.get("name")), text)
+
+
+def unfinished_calls(events: list[Event]) -> list[str]:
+    """Calls that were running when the log broke off (reference §13): started, not completed, turn open."""
+    open_calls: dict[str, None] = {}
+    for event in events:
+        if event.type == "tool.execution_start":
+            open_calls[str(event.data.get("toolCallId"))] = None
+        elif event.type == "tool.execution_complete":
+            open_calls.pop(str(event.data.get("toolCallId")), None)
+        elif event.type in ("assistant.turn_end", "abort"):
+            open_calls.clear()
+    return list(open_calls)
+
+
+def estimate_tokens(value: Any) -> int:
+    """About how many tokens a message or tool is: a third of its characters (numbers and code are dense)."""
+    return _characters(value) // 3
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value) + 2
+    if isinstance(value, dict):
+        return sum(len(key) + 4 + _characters(item) for key, item in value.items())
+    if isinstance(value, list):
+        return sum(_characters(item) + 1 for item in value)
+    return 5

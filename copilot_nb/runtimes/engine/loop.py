@@ -1,0 +1,259 @@
+"""The loop: a message starts a run, a run is a chain of turns, a turn is one model call and its tools.
+
+``drain`` runs what waits until nothing is left; it is the only task that starts runs. ``_run`` is one
+message's work, ``_turn`` one model call. Everything else (lanes, retries, permissions, autopilot,
+compaction) lives in a file of its own. The section numbers are those of the reference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+from copilot_nb.errors import ModelError
+from copilot_nb.events import new_id
+from copilot_nb.models.base import Reply, Request
+from copilot_nb.runtimes.engine import words
+from copilot_nb.runtimes.engine.asks import Asks
+from copilot_nb.runtimes.engine.autopilot import Autopilot
+from copilot_nb.runtimes.engine.background import Background
+from copilot_nb.runtimes.engine.calls import Calls, Outcome, as_sent
+from copilot_nb.runtimes.engine.compaction import Compaction
+from copilot_nb.runtimes.engine.core import Core
+from copilot_nb.runtimes.engine.lanes import Item
+from copilot_nb.runtimes.engine.limits import limit_reached, turn_limit
+from copilot_nb.runtimes.engine.model_call import CallFailed, Deltas, call_model
+from copilot_nb.runtimes.engine.queue import EngineQueue
+from copilot_nb.runtimes.engine.rewind import rewind
+from copilot_nb.runtimes.engine.speech import Run, Speech
+
+End = Literal["done", "error", "aborted", "rejected", "task_complete", "limit"]
+
+
+class Loop:
+    """One session's loop."""
+
+    def __init__(self, core: Core, queue: EngineQueue, asks: Asks) -> None:
+        self.core, self.queue = core, queue
+        self.background = Background(core, self.wake)
+        self.calls = Calls(core, asks, self.background)
+        self.autopilot = Autopilot(core)
+        self.compaction = Compaction(core)
+        self.last_interaction = ""
+        self.run: Run | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.run_task: asyncio.Task[End] | None = None
+        self.stop: str | None = None  # why the running run is being cancelled
+        self._woken = asyncio.Event()
+        self._settlers: list[asyncio.Future[None]] = []
+        self.say = Speech(core)
+
+    # -- the drain ---------------------------------------------------------------------------------------
+    def wake(self) -> None:
+        """Have the drain look at the lanes; it starts when none runs."""
+        self._woken.set()
+        if self.core.closed or (self.core.lanes.paused and self.task is None):
+            return
+        if self.task is None and self.core.lanes:
+            self.core.processing = True
+            self.task = asyncio.get_running_loop().create_task(self._drain())
+
+    async def _drain(self) -> None:
+        core, end, ran = self.core, "done", False
+        try:
+            while True:
+                while (item := self._next(after_run=ran)) is not None:
+                    end, ran = await self._one_run(item), True
+                if self.stop:  # an abort between runs
+                    end, ran, self.stop = "aborted", True, None
+                core.processing = False
+                if ran:
+                    core.ephemeral("assistant.idle", {"aborted": True} if end == "aborted" else {})
+                self._settle()
+                ran = False
+                if not core.lanes and self.autopilot.wants_nudge(end):
+                    core.pending_modified()
+                    end, ran = await self._one_run(None), True
+                elif not (core.lanes.queue and not core.lanes.paused):
+                    if not self.background:
+                        return
+                    self._woken.clear()
+                    await self._woken.wait()
+                    core.processing, end = bool(core.lanes), "done"
+        finally:  # whatever happens, idle is said and the next message starts a drain (copilot-sdk#794)
+            self.task, core.processing, self.stop = None, False, None
+            self._settle()
+            core.store.sync_soon()
+            aborted = {"aborted": True} if end == "aborted" else {}
+            core.ephemeral("session.idle", {"mode": core.mode, **aborted})
+            self.compaction.apply_ready(keep_newer=False)
+
+    def _next(self, *, after_run: bool) -> Item | None:
+        """The next queue item; a steer that missed the run before it comes first (§4)."""
+        lanes = self.core.lanes
+        if after_run or not lanes.queue or lanes.paused:
+            for place, missed in enumerate(lanes.promote(all_of_them=lanes.paused)):
+                move = {"messageId": missed.message_id, "lane": "queue", "position": place}
+                self.core.journal("move", **move, reason="missed")
+                self.core.pending_modified()
+        return lanes.take_next()
+
+    # -- a run -------------------------------------------------------------------------------------------
+    async def _one_run(self, item: Item | None) -> End:
+        """One run from its message to its end; None is a nudge of the autopilot (§9)."""
+        core = self.core
+        core.processing, self.stop = True, None
+        core.pending_modified()
+        reuse = item is not None and (item.notice or any(m.source == "system" for _, m in item.messages))
+        interaction = self.last_interaction if reuse and self.last_interaction else new_id()
+        run = self.run = Run(item.message_id if item else new_id(), interaction)
+        self.last_interaction = run.interaction_id
+        self.run_task = asyncio.create_task(self._turns(run, item))
+        seconds = core.config.limits.seconds
+        timer = (
+            asyncio.get_running_loop().call_later(seconds, self.cancel_run, "seconds") if seconds else None
+        )
+        try:
+            end = await self.run_task
+        except asyncio.CancelledError:
+            if not self.run_task.cancelled():
+                raise
+            end = "aborted"
+        finally:
+            if timer is not None:
+                timer.cancel()
+            self.run_task = self.run = self.queue.running = None
+            core.lanes.in_flight.clear()
+        return self._ended(run, end)
+
+    def _ended(self, run: Run, end: End) -> End:
+        """Say what the end of a run calls for (§8 to §11)."""
+        core, stop, self.stop = self.core, self.stop, None
+        if end == "rejected":
+            core.stored("abort", {"reason": "user_initiated"})
+            self.queue.discard_all("rejected")
+            core.pending_modified()
+        if stop == "seconds":
+            limit_reached(core, "seconds", core.config.limits.seconds)
+            return "limit"
+        if end == "aborted" and stop in ("interrupt", "withdraw"):
+            core.stored("abort", {"reason": "user_abort"})
+            if stop == "withdraw" and run.first_event:
+                rewind(core, run.first_event)
+        if end in ("task_complete", "error", "aborted"):
+            self.autopilot.stopped(end)
+        if stop == "abort":
+            core.pending_modified()
+        return end
+
+    async def _turns(self, run: Run, item: Item | None) -> End:
+        """Turn after turn, until the model asks for no tool."""
+        core = self.core
+        self.say.begin(run, item)
+        if item is not None and item.messages:
+            self.queue.running = run.message_id
+            self.autopilot.started(run.message_id)
+        while True:
+            if run.turn:
+                self.compaction.apply_ready(keep_newer=True)
+                if turn_limit(core, run):
+                    return "limit"
+            try:
+                end = await self._turn(run)
+            except CallFailed as failure:
+                status = {} if failure.error.status is None else {"statusCode": failure.error.status}
+                error = {"errorType": failure.error_type, "message": str(failure), **status}
+                core.stored("session.error", {**error, "originatingMessageId": run.message_id})
+                return "error"
+            except Exception as error:  # a fault of a model or of ours ends this run, not the session
+                core.stored(
+                    "session.error", {"errorType": "internal", "message": f"{type(error).__name__}: {error}"}
+                )
+                return "error"
+            if end is not None:
+                return end
+            run.turn += 1
+
+    async def _turn(self, run: Run) -> End | None:
+        """One model call and its tools; None: the run goes on."""
+        core = self.core
+        core.stored("assistant.turn_start", run.where)
+        deltas = Deltas(core)
+        try:
+            reply = await call_model(core, run.turn, self._prepare(run), deltas)
+            return await self._commit(run, reply, deltas)
+        except asyncio.CancelledError:
+            self.say.partial(run, deltas)
+            raise
+        finally:
+            core.stored("assistant.turn_end", {"turnId": run.where["turnId"]})
+
+    async def _commit(self, run: Run, reply: Reply, deltas: Deltas) -> End | None:
+        """Take a complete answer into log and history, then run its tools."""
+        core = self.core
+        if core.lanes.in_flight:  # the steers of this request are answered now (§3)
+            core.lanes.in_flight.clear()
+            core.pending_modified()
+        self.queue.running = None
+        if reply.usage is not None:
+            run.tokens += (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
+        calls = reply.tool_calls
+        if reply.finish == "length" and not calls:
+            core.history.add_assistant(reply.text)
+            core.history.add_user(words.CONTINUE)
+            return None
+        self.say.answer(run, reply, deltas)
+        if not calls:
+            if not reply.text:
+                raise CallFailed(ModelError(words.EMPTY_REPLY), "query")
+            core.history.add_assistant(reply.text)
+            return "done"
+        outcome = Outcome([None] * len(calls))
+        try:
+            await self.calls.run(calls, run.where, outcome, self.say.is_autopilot(run))
+        finally:  # every call is answered in the history, also after an abort (copilot-cli#3183)
+            core.history.add_assistant(reply.text, [as_sent(call) for call in calls])
+            core.history.add_results(calls, outcome.results)
+        if outcome.rejected:
+            return "rejected"
+        if outcome.summary is not None:
+            return "task_complete"
+        return "done" if outcome.terminal else None
+
+    def _prepare(self, run: Run) -> Callable[[], Request]:
+        """Makes the turn's request; pending steers are drained each time, so also before a retry (§0.3)."""
+        core, tools = self.core, self.calls.specs(self.say.is_autopilot(run))
+
+        def request() -> Request:
+            for steer in core.lanes.take_steers():
+                core.pending_modified()
+                self.say.steer(run, steer)
+            return Request([self.say.system_message(), *core.history.messages], tools, core.config.streaming)
+
+        draft = Request([self.say.system_message()], tools)
+        info = {"messagesLength": len(core.history.messages) + 1, **self.compaction.sizes(draft).to_dict()}
+        core.ephemeral("session.usage_info", {**info, "isInitial": True} if run.turn == 0 else info)
+        self.compaction.check(draft)
+        return request
+
+    # -- from outside ------------------------------------------------------------------------------------
+    def cancel_run(self, why: str) -> None:
+        """Cancel the running run; what that means is told at its end."""
+        self.stop = why
+        if self.run_task is not None:
+            self.run_task.cancel()
+        self._woken.set()
+
+    async def settled(self) -> None:
+        """Wait until a cancelled run has said its end."""
+        if self.task is not None:
+            future = asyncio.get_running_loop().create_future()
+            self._settlers.append(future)
+            await future
+
+    def _settle(self) -> None:
+        waiting, self._settlers = self._settlers, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)

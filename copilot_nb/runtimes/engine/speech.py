@@ -1,0 +1,177 @@
+"""What a run says in events and history: the messages it starts with, steers, answers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from copilot_nb.events import JSON, new_id
+from copilot_nb.models.base import Reply, ToolCall
+from copilot_nb.runtimes.base import Message
+from copilot_nb.runtimes.engine import attachments, words
+from copilot_nb.runtimes.engine.calls import NotAnObject, parse
+from copilot_nb.runtimes.engine.core import Core
+from copilot_nb.runtimes.engine.lanes import Item
+from copilot_nb.runtimes.engine.model_call import Deltas
+
+
+@dataclass(slots=True)
+class Run:
+    """One run: all that one message causes. `turn` is the number of the turn, from 0."""
+
+    message_id: str
+    interaction_id: str
+    agent_mode: str | None = None
+    turn: int = 0
+    tokens: int = 0
+    first_event: str | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def where(self) -> JSON:
+        """The keys that tie an event to its turn."""
+        return {"turnId": str(self.turn), "interactionId": self.interaction_id}
+
+
+class Speech:
+    """Says a run's messages, in log and history alike."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._noticed = "interactive"
+
+    def is_autopilot(self, run: Run) -> bool:
+        """Whether ``task_complete`` is offered: by the session's mode or the message's own (reference §9)."""
+        return "autopilot" in (self._core.mode, run.agent_mode)
+
+    def system_message(self) -> JSON:
+        """The system prompt as the first message of a request."""
+        prompt = self._core.config.system_prompt
+        return {"role": "system", "content": words.SYSTEM_PROMPT if prompt is None else prompt}
+
+    def begin(self, run: Run, item: Item | None) -> None:
+        """What starts a run: a nudge, the end of a background task, or messages of a person."""
+        if item is None:
+            self._nudge(run)
+        elif item.notice is not None:
+            self._notice(run, item.notice)
+            return
+        else:
+            for place, (message_id, message) in enumerate(item.messages):
+                last = place == len(item.messages) - 1
+                self._message(run, message_id, message, "idle" if item.from_idle else "queued", last)
+        self._system(run)
+
+    def _message(self, run: Run, message_id: str, message: Message, delivery: str, last: bool) -> None:
+        core = self._core
+        mode = message.agent_mode or (core.mode if core.mode != "interactive" else None)
+        run.agent_mode = mode
+        text = attachments.stamped(message.prompt, message.attachments, with_time=last)
+        due = core.config.system_prompt is None and core.mode != self._noticed
+        if due:
+            text = f"<mode>{words.MODE_NOTICE[core.mode]}</mode>\n\n{text}"
+        shown = message.display_prompt or message.prompt
+        data: JSON = {"content": shown, "transformedContent": text, **self._attached(message)}
+        data |= {"messageId": message_id, "delivery": delivery, **run.where}
+        if mode is not None:
+            data["agentMode"] = mode
+        if message.source is not None:
+            data["source"] = message.source
+        event = core.stored("user.message", data)
+        run.first_event = run.first_event or event.id
+        if due:
+            self._noticed = core.mode
+            core.stored("session.mode_notice_delivered", {"mode": core.mode})
+        core.history.add_user(self._content(text, message), message.prompt)
+
+    def steer(self, run: Run, item: Item) -> None:
+        """An injected steer: raw text at the end of the request (reference §3)."""
+        for message_id, message in item.messages:
+            data: JSON = {"content": message.display_prompt or message.prompt, **self._attached(message)}
+            data |= {"messageId": message_id, "delivery": "steering", **run.where}
+            if self._core.mode != "interactive":
+                data["agentMode"] = self._core.mode
+            self._core.stored("user.message", data)
+            text = message.prompt + attachments.tagged_files(message.attachments)
+            self._core.history.add_user(self._content(text, message), message.prompt)
+
+    def _attached(self, message: Message) -> JSON:
+        if not message.attachments:
+            return {}
+        kept, images = attachments.split_images(message.attachments)
+        for image in images:
+            self._core.stored("session.binary_asset", image)
+        return {"attachments": kept}
+
+    def _content(self, text: str, message: Message) -> str | list[JSON]:
+        return attachments.content(text, message.attachments, {})
+
+    def _nudge(self, run: Run) -> None:
+        text = attachments.stamped(words.NUDGE)
+        data: JSON = {"content": "", "transformedContent": text, "source": "autopilot"}
+        data |= {"messageId": run.message_id, "delivery": "idle", "agentMode": "autopilot", **run.where}
+        self._core.stored("user.message", {**data, "isAutopilotContinuation": True})
+        self._core.history.add_user(text)
+
+    def _notice(self, run: Run, notice: JSON) -> None:
+        """The end of a background task, and its output as if the model had asked for it (reference §3)."""
+        core, content, read = self._core, str(notice["content"]), notice["read"]
+        core.stored("system.notification", {"content": content, "kind": notice["kind"]})
+        core.history.add_user(content)
+        call = ToolCall(new_id(), read["name"], read["arguments"])
+        arguments = parse(call.arguments)
+        request = {"toolCallId": call.id, "name": call.name, "arguments": arguments, "type": "function"}
+        core.stored("assistant.message", {"messageId": new_id(), "content": "", "toolRequests": [request]})
+        start = {"toolCallId": call.id, "toolName": call.name, "arguments": arguments}
+        core.stored("tool.execution_start", start)
+        done = {"toolCallId": call.id, "success": True, "result": {"content": read["result"]}}
+        core.stored("tool.execution_complete", done)
+        core.history.add_assistant("", [call])
+        core.history.add_results([call], [read["result"]])
+
+    def _system(self, run: Run) -> None:
+        """Delivered with every run, stored when it changed (reference §1)."""
+        core, content = self._core, self.system_message()["content"]
+        data = {"role": "system", "content": content, "interactionId": run.interaction_id}
+        if content == core.last_system:
+            core.ephemeral("system.message", data)
+        else:
+            core.last_system = content
+            core.stored("system.message", data)
+
+    def answer(self, run: Run, reply: Reply, deltas: Deltas) -> None:
+        """A complete answer; none is said when a call's arguments are no object (reference §12)."""
+        parsed = [(call, parse(call.arguments)) for call in reply.tool_calls]
+        if any(isinstance(arguments, NotAnObject) for _, arguments in parsed):
+            return
+        requests = [
+            {
+                "toolCallId": call.id,
+                "name": call.name,
+                "arguments": arguments if isinstance(arguments, dict) else {},
+                "type": "function",
+            }
+            for call, arguments in parsed
+        ]
+        data: JSON = {
+            "messageId": deltas.message_id,
+            "originatingMessageId": run.message_id,
+            "model": self._core.config.model.name,
+            "content": reply.text,
+            "toolRequests": requests,
+            "apiCallId": deltas.message_id,
+            **run.where,
+        }
+        if reply.reasoning:
+            data["reasoningText"] = reply.reasoning
+        self._core.stored("assistant.message", data)
+        if reply.reasoning:
+            told = {"reasoningId": deltas.reasoning_id or new_id(), "content": reply.reasoning}
+            self._core.ephemeral("assistant.reasoning", told)
+
+    def partial(self, run: Run, deltas: Deltas) -> None:
+        """Keep the text of an aborted turn as an event of our own; the reference loses it (§8)."""
+        text = "".join(deltas.chunks)
+        if text and not deltas.answered and self._core.config.extras:
+            data = {"messageId": deltas.message_id, "content": text, "reason": "aborted", **run.where}
+            self._core.stored("jupyter.partial", data)
