@@ -151,7 +151,7 @@ class CliRig(Rig):
         next_decision = self.decisions()
 
         async def handler(request: Any, invocation: Any) -> Any:
-            decision = await next_decision()
+            decision = await next_decision(getattr(request, "tool_call_id", None))
             kind = decision["kind"]
             if kind == "approve-once":
                 return rpc.PermissionDecisionApproveOnce()

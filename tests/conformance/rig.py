@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from following import Course
 from model_server import ModelServer
 from projection import JSON
 
@@ -47,6 +48,7 @@ class Rig:
         self.returns: dict[str, Any] = {}
         self.disk: list[JSON] = []
         self.session_id = ""
+        self.views: list[Any] = []  # what the lanes held after queue edits
         self.tool_gates: dict[str, asyncio.Future[str]] = {}
         self.tools_started: list[str] = []
         self.loop = asyncio.get_running_loop()
@@ -169,12 +171,14 @@ class Rig:
             return None
         raise NotMapped(f"tool {name}")
 
-    def decisions(self) -> Callable[[], Any]:
-        """A function that gives the case's next permission decision, gates awaited."""
-        policy: Iterator[JSON] = iter(self.spec.get("permissions") or ())
+    def decisions(self) -> Callable[[str | None], Any]:
+        """A function that gives the case's next permission decision (or the call's own), gates awaited."""
+        policy = self.spec.get("permissions") or ()
+        in_order: Iterator[JSON] = iter(() if isinstance(policy, dict) else policy)
 
-        async def next_decision() -> JSON:
-            decision = next(policy, {"kind": "approve-once"})
+        async def next_decision(call_id: str | None) -> JSON:
+            decision = policy.get(call_id) if isinstance(policy, dict) else next(in_order, None)
+            decision = decision or {"kind": "approve-once"}
             kind = decision["kind"]
             if kind == "raise":
                 raise RuntimeError("handler crashed")
@@ -283,6 +287,9 @@ class Rig:
         if isinstance(value, dict):
             return {key: self._filled(item) for key, item in value.items()}
         return [self._filled(item) for item in value] if isinstance(value, list) else value
+
+    async def _do_follow(self, action: JSON) -> None:
+        await Course(self, action["plan"]).follow()
 
     async def _do_write_file(self, action: JSON) -> None:
         path = self.work / action["path"]

@@ -48,27 +48,25 @@ def _start_first(core: list[list[Any]]) -> list[list[Any]]:
     return first + [event for event in core if event[0] != "session.start"]
 
 
-_PAIR = {"external_tool.completed", "tool.execution_complete"}
+_TOOL_EVENTS = ("external_tool.requested", "external_tool.completed", "tool.execution_complete")
 
 
 def _settle_tools(core: list[list[Any]], racy: bool) -> list[list[Any]]:
-    """§0: parallel tools' completion pairs interleave freely; the order of the results stays.
+    """§0: parallel tools' completion pairs interleave freely; the order of the calls and results stays.
 
     In racy cases two tools may also finish in either order.
     """
     settled: list[list[Any]] = []
     block: list[list[Any]] = []
     for event in [*core, ["", {}]]:
-        if event[0] in _PAIR:
+        if event[0] in _TOOL_EVENTS:
             block.append(event)
             continue
-        completed = [item for item in block if item[0] == "external_tool.completed"]
-        results = [item for item in block if item[0] == "tool.execution_complete"]
         if racy:
-            results.sort(key=lambda item: str(item[1].get("toolCallId")))
-        settled += completed + results
+            block.sort(key=lambda item: str(item[1].get("toolCallId")))
+        block.sort(key=lambda item: _TOOL_EVENTS.index(item[0]))
+        settled += [*block, event]
         block = []
-        settled.append(event)
     return settled[:-1]
 
 
