@@ -18,7 +18,7 @@ _PUBLIC = {
     "open_session": "session",
 }
 
-__all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension", *_PUBLIC]  # noqa: PLE0604
+__all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension", *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:

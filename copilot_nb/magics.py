@@ -12,6 +12,7 @@ from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
+from copilot_nb import loops
 from copilot_nb.errors import CopilotNbError, UsageError
 from copilot_nb.notebook import commands, completion, waiting
 from copilot_nb.notebook.arguments import parse
@@ -76,7 +77,7 @@ class CopilotMagics(Magics):
     @no_var_expand
     @line_magic("deny")
     def deny_magic(self, line: str) -> None:
-        """Refuse the tool that asks. With feedback the run goes on; without, it ends and both lanes are emptied."""
+        """Refuse the tool that asks. With feedback the run goes on; without, it ends and both lanes empty."""
         with short_errors():
             self.desk.deny(line.strip() or None)
 
@@ -137,6 +138,7 @@ def load(shell: InteractiveShell) -> None:
     """Register magics, transformer and completion; a second time does nothing."""
     if "CopilotMagics" in shell.magics_manager.registry:
         return
+    loops.capture()
     magics = CopilotMagics(shell)
     shell.register_magics(magics)
     shell.input_transformers_post.append(waiting.transform)
@@ -157,3 +159,4 @@ def unload(shell: InteractiveShell) -> None:
     if magics.matcher in getattr(shell.Completer, "custom_matchers", ()):
         shell.Completer.custom_matchers.remove(magics.matcher)
     magics.desk.close()
+    loops.release()

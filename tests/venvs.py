@@ -68,7 +68,14 @@ def kernelspecs(*versions: str) -> Path:
     for version in versions:
         folder = CACHE / "jupyter" / "kernels" / f"ipykernel-{version}"
         folder.mkdir(parents=True, exist_ok=True)
-        argv = [str(python(version)), "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        argv = [
+            str(python(version)),
+            "-Xfrozen_modules=off",
+            "-m",
+            "ipykernel_launcher",
+            "-f",
+            "{connection_file}",
+        ]
         spec = {"argv": argv, "display_name": f"ipykernel {version}", "language": "python"}
         spec["metadata"] = {"debugger": False}
         (folder / "kernel.json").write_text(json.dumps(spec))
@@ -78,9 +85,15 @@ def kernelspecs(*versions: str) -> Path:
 def _make(home: Path, version: str) -> None:
     packages = [f"ipykernel=={version}", VERSIONS[version], *EXTRAS, "-e", str(ROOT)]
     uv = shutil.which("uv")
-    create = [uv, "venv", "--python", sys.executable, str(home)] if uv else [sys.executable, "-m", "venv", str(home)]
+    create = (
+        [uv, "venv", "--python", sys.executable, str(home)]
+        if uv
+        else [sys.executable, "-m", "venv", str(home)]
+    )
     interpreter = str(home / "bin" / "python")
-    install = [uv, "pip", "install", "--python", interpreter] if uv else [interpreter, "-m", "pip", "install", "-q"]
+    install = (
+        [uv, "pip", "install", "--python", interpreter] if uv else [interpreter, "-m", "pip", "install", "-q"]
+    )
     for command in (create, [*install, *packages]):
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode:

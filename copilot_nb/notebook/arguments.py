@@ -61,11 +61,22 @@ def _parser(prog: str) -> _Parser:
     add = parser.add_argument
     add("-m", "--model", help="who answers: demo, scripted:FILE, openai:NAME …")
     add("-s", "--session", help="an open session, or one on disk, or a new one of that id")
-    add("--runtime", choices=("engine", "copilot"), metavar="NAME", help="engine: in this kernel; copilot: the Copilot CLI")
+    add(
+        "--runtime",
+        choices=("engine", "copilot"),
+        metavar="NAME",
+        help="engine: in this kernel; copilot: the Copilot CLI",
+    )
     add("--base-url", metavar="URL", help="the provider's address (its key comes from the environment)")
     add("--wire-api", choices=("completions", "responses"), metavar="NAME", help="the provider's protocol")
     add("--wait", action="store_true", default=None, dest="wait", help="the cell is done when the run is")
-    add("--no-wait", action="store_false", default=None, dest="wait", help="return at once, also when headless")
+    add(
+        "--no-wait",
+        action="store_false",
+        default=None,
+        dest="wait",
+        help="return at once, also when headless",
+    )
     add("--autopilot", action="store_true", help="go on until the task is complete")
     add("--allow", action="append", default=[], metavar="NAME", help="let this tool run unasked (repeatable)")
     add("--yolo", action="store_true", help="let every tool run unasked")
@@ -103,7 +114,9 @@ def split(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"A quote is left open in {line.strip()!r}: close it, or write it without quotes.") from error
+        raise UsageError(
+            f"A quote is left open in {line.strip()!r}: close it, or write it without quotes."
+        ) from error
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:
@@ -122,7 +135,10 @@ def option_names() -> list[str]:
 def option_help() -> str:
     """One line per option, for ``%copilot help``."""
     rows = [
-        ("  " + ", ".join(a.option_strings) + (f" {a.metavar or a.dest.upper()}" if a.nargs != 0 else ""), a.help)
+        (
+            "  " + ", ".join(a.option_strings) + (f" {a.metavar or a.dest.upper()}" if a.nargs != 0 else ""),
+            a.help,
+        )
         for a in _CELL._actions
     ]
     return "\n".join(f"{names:<28} {text}" for names, text in rows)

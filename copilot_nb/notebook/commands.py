@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from copilot_nb import loops
 from copilot_nb.errors import UsageError
 from copilot_nb.notebook import queue
 from copilot_nb.notebook.arguments import option_help, option_names, parse, unknown
-from copilot_nb.notebook.desk import Desk, on_loop
+from copilot_nb.notebook.desk import Desk
 from copilot_nb.runtimes.base import Mode
 
 
@@ -158,7 +159,7 @@ async def _abort(desk: Desk, rest: str) -> None:
     if not session.state.busy and not (rest and session.state.queue):
         print("Nothing is running.")
         return
-    await on_loop(session, session.abort(keep_queue=not rest))
+    await loops.on(session.loop, session.abort(keep_queue=not rest))
     left = len(session.state.queue) + len(session.state.steers)
     kept = f" {left} waiting, paused: %copilot queue resume lets them go on." if left else ""
     print("The run was ended." + kept)
@@ -170,13 +171,13 @@ async def _mode(desk: Desk, rest: str) -> None:
         mode = next((name for name in MODES if name == rest), None)
         if mode is None:
             raise UsageError(unknown("mode", rest, MODES))
-        await on_loop(session, session.set_mode(mode))
+        await loops.on(session.loop, session.set_mode(mode))
     print(f"mode: {session.state.mode}")
 
 
 async def _compact(desk: Desk, rest: str) -> None:
     session = desk.current()
-    result = await on_loop(session, session.compact(rest or None))
+    result = await loops.on(session.loop, session.compact(rest or None))
     print(f"{result.get('messagesRemoved', 0)} messages were replaced by a summary.")
 
 

@@ -20,7 +20,12 @@ def candidates(line: str) -> list[str]:
 def matcher() -> Any:
     """A matcher for ``Completer.custom_matchers``; None where IPython has no such thing."""
     try:
-        from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+        from IPython.core.completer import (
+            CompletionContext,
+            SimpleCompletion,
+            SimpleMatcherResult,
+            context_matcher,
+        )
     except ImportError:  # IPython < 8.6
         return None
 

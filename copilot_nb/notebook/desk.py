@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-import sys
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from copilot_nb import loops
 from copilot_nb.errors import NoSession, UsageError
 from copilot_nb.notebook.arguments import Options
 from copilot_nb.notebook.templating import fill
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from copilot_nb.runtimes.base import Delivery
     from copilot_nb.session import Session
     from copilot_nb.widgets.cell import CellOutput
-
-T = TypeVar("T")
 
 
 class Desk:
@@ -28,7 +24,7 @@ class Desk:
     variables
         The user's namespace, for ``{name}`` in prompts.
     settings
-        Has ``model``, ``runtime``, ``base_url``, ``wire_api`` and ``allow``: what holds where a cell says nothing.
+        Has ``model``, ``runtime``, ``base_url``, ``wire_api``, ``allow``: for cells that do not say.
     """
 
     def __init__(self, variables: Mapping[str, Any], settings: Any) -> None:
@@ -45,7 +41,9 @@ class Desk:
 
         session = current()
         if session is None or session.closed:
-            raise NoSession("There is no session yet. Start one with a %%copilot cell, or %copilot resume ID.")
+            raise NoSession(
+                "There is no session yet. Start one with a %%copilot cell, or %copilot resume ID."
+            )
         return session
 
     def session_for(self, options: Options) -> Session:
@@ -69,11 +67,15 @@ class Desk:
 
     def find(self, session_id: str) -> Session | None:
         """A session that is open here, by its id or the beginning of it."""
-        found = {key: one for key, one in self.sessions.items() if key.startswith(session_id) and not one.closed}
+        found = {
+            key: one for key, one in self.sessions.items() if key.startswith(session_id) and not one.closed
+        }
         if session_id in found:
             return found[session_id]
         if len(found) > 1:
-            raise UsageError(f"{session_id!r} begins the ids of {len(found)} sessions here: write more of it.")
+            raise UsageError(
+                f"{session_id!r} begins the ids of {len(found)} sessions here: write more of it."
+            )
         return next(iter(found.values()), None)
 
     def open(self, options: Options) -> Session:
@@ -138,13 +140,17 @@ class Desk:
         """Allow what asks."""
         session, request = self._asked()
         session.schedule(session.allow(request.id, for_session=always))
-        say(f"Allowed{' for this session' if always else ''}: {request.data.get('toolName') or request.kind}.")
+        say(
+            f"Allowed{' for this session' if always else ''}: {request.data.get('toolName') or request.kind}."
+        )
 
     def deny(self, feedback: str | None) -> None:
         """Deny what asks."""
         session, request = self._asked()
         session.schedule(session.deny(feedback, request.id))
-        after = "the run goes on with your feedback" if feedback else "the run ends and both lanes are emptied"
+        after = (
+            "the run goes on with your feedback" if feedback else "the run ends and both lanes are emptied"
+        )
         say(f"Denied: {request.data.get('toolName') or request.kind}; {after}.")
 
     def _asked(self) -> tuple[Session, Any]:
@@ -154,12 +160,12 @@ class Desk:
             raise UsageError(f"Nothing asks for permission now ({session.state.describe()}).")
         return session, request
 
-    async def settle(self, session: Session, timeout: float | None = None) -> None:
+    async def settle(self, session: Session, seconds: float | None = None) -> None:
         """Wait for idle, then write the outputs anew from within the waiting cell.
 
         A headless front end keeps only what the running cell itself sends (jupyter facts Q4).
         """
-        await on_loop(session, session.wait(timeout=timeout))
+        await loops.on(session.loop, session.wait(timeout=seconds))
         for output in self.outputs:
             if output.session is session:
                 output.finish()
@@ -183,14 +189,6 @@ def _asks_for_another(session: Session, options: Options) -> bool:
     )
 
 
-def on_loop(session: Session, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
-    """Run a coroutine on the session's loop; await the result on this one."""
-    future = session.schedule(work)
-    if isinstance(future, concurrent.futures.Future):
-        return asyncio.wrap_future(future)
-    return future
-
-
 def say(text: str) -> None:
     """A word to the person, in the running cell's output."""
-    print(text, file=sys.stdout)
+    print(text)

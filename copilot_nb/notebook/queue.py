@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from copilot_nb.notebook.arguments import unknown
-from copilot_nb.notebook.desk import Desk, on_loop
+from copilot_nb import loops
 from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON
+from copilot_nb.notebook.arguments import unknown
+from copilot_nb.notebook.desk import Desk
 
 if TYPE_CHECKING:
     from copilot_nb.session import Session
@@ -22,7 +23,7 @@ async def run(desk: Desk, rest: str) -> None:
     session = desk.current()
     if word and word not in EDITS:
         raise UsageError(unknown("queue command", word, EDITS))
-    print(await on_loop(session, EDITS[word or "list"](session, rest.strip())))
+    print(await loops.on(session.loop, EDITS[word or "list"](session, rest.strip())))
 
 
 async def _list(session: Session, rest: str) -> str:
@@ -30,7 +31,9 @@ async def _list(session: Session, rest: str) -> str:
     steers, items = pending["steeringMessages"], pending["items"]
     lines = [f"{len(steers)} steering (before the next model call)"]
     lines += [f"  s{n:<5}{_short(text)}" for n, text in enumerate(steers, 1)]
-    lines += [f"{len(items)} queued (a run each, in this order){', paused' if session.state.queue_paused else ''}"]
+    lines += [
+        f"{len(items)} queued (a run each, in this order){', paused' if session.state.queue_paused else ''}"
+    ]
     lines += [f"  {item['id']:<6}{_short(item.get('displayText', ''))}" for item in items]
     return "\n".join(lines)
 

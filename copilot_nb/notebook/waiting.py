@@ -34,7 +34,7 @@ def nobody_there() -> bool:
 
 
 def waits(kind: str, line: str) -> bool:
-    """Whether this call of ``%copilot`` (`kind` ``line``) or ``%%copilot`` (``cell``) needs an awaiting cell."""
+    """Whether ``%copilot`` (`kind` is ``line``) or ``%%copilot`` (``cell``) needs an awaiting cell."""
     if kind == "line":
         return needs_loop(line)
     try:

@@ -58,7 +58,12 @@ class Kernel:
         self.manager._kernel_spec = KernelSpec(argv=argv, display_name=version, language="python")
         folders = {"HOME": home, "IPYTHONDIR": home / "ipython", "COPILOT_HOME": home / "copilot"}
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("COPILOT_", "OPENAI_", "JUPYTER_"))}
-        self.env = {**keep, **{k: str(v) for k, v in folders.items()}, "PYDEVD_DISABLE_FILE_VALIDATION": "1", **env}
+        self.env = {
+            **keep,
+            **{k: str(v) for k, v in folders.items()},
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            **env,
+        }
         self.allow_stdin = allow_stdin
         self.cells: dict[str, Cell] = {}
         self.displays: dict[str, dict[str, Any]] = {}
@@ -115,14 +120,20 @@ class Kernel:
                 found.status = reply["content"]["status"]
             if found is cell:
                 break
-        self._listen(lambda m: m["msg_type"] == "status" and m["content"]["execution_state"] == "idle", cell, 10)
+        self._listen(
+            lambda m: m["msg_type"] == "status" and m["content"]["execution_state"] == "idle", cell, 10
+        )
 
     def until(self, expression: str, timeout: float = 30) -> None:
         """Evaluate an expression between cells until it is true."""
         end = time.monotonic() + timeout
         while True:
             reply = self.client.execute_interactive(
-                "", silent=True, store_history=False, user_expressions={"x": expression}, output_hook=self._take
+                "",
+                silent=True,
+                store_history=False,
+                user_expressions={"x": expression},
+                output_hook=self._take,
             )
             found = reply["content"]["user_expressions"]["x"]
             if found["status"] == "ok" and found["data"]["text/plain"] == "True":

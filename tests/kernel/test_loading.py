@@ -2,7 +2,17 @@
 
 import pytest
 
-HEAVY = ("pandas", "pyarrow", "openai", "copilot", "pydantic_ai", "duckdb", "dask", "matplotlib", "nest_asyncio2")
+HEAVY = (
+    "pandas",
+    "pyarrow",
+    "openai",
+    "copilot",
+    "pydantic_ai",
+    "duckdb",
+    "dask",
+    "matplotlib",
+    "nest_asyncio2",
+)
 
 
 @pytest.mark.parametrize("version", ["6.29.5", "7.4.0"])
