@@ -1,0 +1,245 @@
+"""One Copilot CLI process, shared by the sessions of a kernel.
+
+The SDK parses each event into its own classes, fails on some (reference §19) and does not know others; so
+this file takes events as they come off the wire, and sends requests as plain dicts. The wire is the SDK's
+``_client``, the one private attribute used (SDK 1.0.27 has no public one); the rest is its public API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from copilot_nb.errors import CopilotNbError, RuntimeUnavailable, SessionError, UsageError
+from copilot_nb.events import JSON
+from copilot_nb.runtimes.copilot import advice
+from copilot_nb.runtimes.copilot.cli import Cli
+
+START_SECONDS: Final = 60.0
+_INVALID_PARAMS: Final = -32602
+
+# Without a handler, logging would print the SDK's warnings into whichever cell ran last.
+logging.getLogger("copilot").addHandler(logging.NullHandler())
+
+
+class Listener(Protocol):
+    """What a session gives the client to be told of its events."""
+
+    def on_wire(self, raw: JSON) -> None:
+        """An event of this session, on the loop, in order."""
+
+    def on_death(self, message: str) -> None:
+        """The process ended without being asked to; no event follows."""
+
+
+_clients: dict[tuple[int, Path, Path], Client] = {}  # by loop, executable and home: one process each
+
+
+async def connect(cli: Cli, home: Path) -> Client:
+    """The running client of this loop, executable and home; started when there is none.
+
+    Raises
+    ------
+    RuntimeUnavailable
+        It does not start, or speaks another protocol.
+    """
+    key = (id(asyncio.get_running_loop()), cli.path, home)
+    client = _clients.get(key)
+    if client is None or client.ended:
+        client = _clients[key] = Client(cli, home)
+        client.starting = asyncio.create_task(client.start(), name="copilot_nb: start the Copilot CLI")
+    assert client.starting is not None
+    try:
+        await asyncio.shield(client.starting)
+    except RuntimeUnavailable:
+        if _clients.get(key) is client:
+            del _clients[key]
+        raise
+    return client
+
+
+class Client:
+    """The SDK's client and its process. Made by `connect`."""
+
+    def __init__(self, cli: Cli, home: Path) -> None:
+        self.cli = cli
+        self.home = home
+        self.listeners: dict[str, Listener] = {}
+        self.starting: asyncio.Task[None] | None = None
+        self.ended = False
+        self.sdk: Any = None
+        self._wire: Any = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def pid(self) -> int | None:
+        """The CLI's process id."""
+        process = getattr(self._wire, "process", None)
+        return getattr(process, "pid", None)
+
+    async def start(self) -> None:
+        """Import the SDK, start the process, agree on the protocol."""
+        copilot = await asyncio.to_thread(importlib.import_module, "copilot")
+        command = guarded(self.cli.command())
+        connection = copilot.RuntimeConnection.for_stdio(path=command[0], args=command[1:])
+        self.sdk = copilot.CopilotClient(
+            connection=connection,
+            base_directory=str(self.home),
+            log_level="error",
+            client_info={"application_name": "copilot_nb"},
+        )
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self.sdk.start()
+        except (RuntimeError, OSError, TimeoutError) as error:
+            self.ended = True
+            with contextlib.suppress(OSError, RuntimeError):
+                await self.sdk.force_stop()
+            raise RuntimeUnavailable(self._start_failure(error)) from error
+        self._wire = self.sdk._client
+        self._wire.set_notification_method_handler("session.event", self._on_event)
+        close = self._wire.on_close
+        loop = asyncio.get_running_loop()
+
+        def closed() -> None:  # on the SDK's reader thread
+            if close is not None:
+                close()
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
+                loop.call_soon_threadsafe(self._on_close)
+
+        self._wire.on_close = closed
+
+    def _start_failure(self, error: BaseException) -> str:
+        said = str(error) or f"no answer within {START_SECONDS:.0f} s"
+        if "protocol version" in said:
+            return (
+                f"The Copilot CLI at {self.cli.path} and the SDK speak different protocol versions ({said}). "
+                f"{advice.PROTOCOL}"
+            )
+        return (
+            f"The Copilot CLI at {self.cli.path} (found by: {self.cli.source}) did not start: {said} "
+            "Look at  %copilot doctor"
+        )
+
+    def _on_event(self, params: JSON) -> None:
+        listener = self.listeners.get(params["sessionId"])
+        if listener is not None:
+            listener.on_wire(params["event"])
+
+    def _on_close(self) -> None:
+        if self.ended:
+            return
+        self.ended = True
+        self._keep(asyncio.create_task(self._reap(), name="copilot_nb: reap the Copilot CLI"))
+        message = f"The Copilot CLI (process {self.pid}) ended unexpectedly: {self._last_words()}."
+        for listener in list(self.listeners.values()):
+            listener.on_death(message)
+        self.listeners.clear()
+
+    def _last_words(self) -> str:
+        code = self._wire.process.poll()
+        said = " ".join(self._wire.get_stderr_output().split())[-300:]
+        if code is None:
+            how = "it closed the connection"
+        elif code < 0:
+            how = signal.Signals(-code).name
+        else:
+            how = f"exit code {code}"
+        return f"{how}; it said: {said}" if said else how
+
+    async def _reap(self) -> None:
+        with contextlib.suppress(OSError, RuntimeError, subprocess.TimeoutExpired):
+            await self.sdk.force_stop()
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        """The SDK leaves them to the garbage collector; a kernel that runs for days would lose descriptors."""
+        process = self._wire.process
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            with contextlib.suppress(OSError, ValueError):  # broken, or closed by the SDK
+                pipe.close()
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def request(self, method: str, params: JSON) -> Any:
+        """Call a method of the CLI; its result as plain JSON.
+
+        Raises
+        ------
+        UsageError
+            The CLI does not accept the parameters.
+        SessionError
+            It refused for another reason.
+        RuntimeUnavailable
+            It has ended.
+        """
+        with translated():
+            return await self._wire.request(method, params)
+
+    async def open_session(self, session_id: str, *, resume: bool, **options: Any) -> None:
+        """Create or resume a session; its events go to the listener of that id, added before."""
+        with translated():
+            if resume:
+                await self.sdk.resume_session(session_id, **options)
+            else:
+                await self.sdk.create_session(session_id=session_id, **options)
+
+    async def close_session(self, session_id: str) -> None:
+        """Let go of a session; the process stops with its last one."""
+        try:
+            if not self.ended:
+                with contextlib.suppress(SessionError):  # gone already
+                    await self.request("session.detach", {"sessionId": session_id})
+        except RuntimeUnavailable:
+            self.ended = True
+        finally:
+            self.listeners.pop(session_id, None)
+        if not self.listeners:
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Stop the process."""
+        already, self.ended = self.ended, True
+        for key in [key for key, client in _clients.items() if client is self]:
+            del _clients[key]
+        if already:
+            return
+        try:
+            await self.sdk.stop()
+        except ExceptionGroup:  # a session that could not be detached: the process goes away all the same
+            await self._reap()
+        self._close_pipes()
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Turn the SDK's errors into this project's."""
+    from copilot._jsonrpc import JsonRpcError, ProcessExitedError  # not among the SDK's public names
+
+    try:
+        yield
+    except JsonRpcError as error:
+        said = error.message.partition("failed with message: ")[2] or error.message
+        kind: type[CopilotNbError] = UsageError if error.code == _INVALID_PARAMS else SessionError
+        raise kind(said) from error
+    except (ProcessExitedError, OSError) as error:
+        raise RuntimeUnavailable("The Copilot CLI has ended; the next prompt starts it again.") from error
+
+
+def guarded(command: list[str]) -> list[str]:
+    """The command that starts the CLI in a process group of its own, tied to this process's life."""
+    if os.name != "posix" or not sys.executable:
+        return command
+    guard = Path(__file__).with_name("guard.py")
+    return [sys.executable, "-I", "-S", str(guard), str(os.getpid()), *command]
