@@ -205,7 +205,9 @@ def from_environment(
     url = base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise UsageError(f"The base URL {url!r} is no http(s) address; write it like http://127.0.0.1:11434/v1.")
+        raise UsageError(
+            f"The base URL {url!r} is no http(s) address; write it like http://127.0.0.1:11434/v1."
+        )
     key = api_key or environ.get("OPENAI_API_KEY")
     if not key and parts.netloc == "api.openai.com":
         raise UsageError(

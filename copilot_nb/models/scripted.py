@@ -91,7 +91,7 @@ class ScriptedModel:
     async def reply(self, request: Request, sink: Sink) -> Reply:
         """Play the next reply."""
         taken = len(self.requests)
-        script = self._replies[taken] if taken < len(self._replies) else {"text": [EXHAUSTED]}
+        script: JSON = self._replies[taken] if taken < len(self._replies) else {"text": [EXHAUSTED]}
         self.requests.append(
             {
                 "messages": copy.deepcopy(request.messages),
@@ -141,7 +141,7 @@ class ScriptedModel:
 
 
 def _as_reply(reply: Mapping[str, Any] | str) -> JSON:
-    script = {"text": reply} if isinstance(reply, str) else dict(reply)
+    script: JSON = {"text": reply} if isinstance(reply, str) else dict(reply)
     if isinstance(script.get("text"), str):
         script["text"] = [script["text"]]
     return script

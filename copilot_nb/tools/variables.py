@@ -63,8 +63,9 @@ class VariablesTool:
 def describe(name: str, value: Any) -> JSON:
     """One variable: ``{name, type, shape?, columns?, length?, value?}``."""
     kind = type(value)
-    result: JSON = {"name": name, "type": kind.__name__}
     module = kind.__module__.partition(".")[0]
+    known = module in ("builtins", "pandas", "numpy", "__main__")
+    result: JSON = {"name": name, "type": kind.__name__ if known else f"{module}.{kind.__name__}"}
     if module in ("pandas", "polars", "geopandas") and kind.__name__.endswith("DataFrame"):
         result["shape"] = list(value.shape)
         result["columns"] = {str(column): str(dtype) for column, dtype in _columns(value)[:COLUMNS]}
