@@ -1,0 +1,161 @@
+"""Columns that grow: cheap to append to, and handed out without being read again.
+
+Nothing here imports numpy or pyarrow before a frame is asked for; a live session appends to these.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NA: Final = -(2**63)  # in arrays of 64-bit integers; also pandas' NaT
+SMALL: Final = 4096  # rows; smaller pieces are joined with what comes next
+
+
+class Codes(dict[str, int]):
+    """A number for every distinct text, in order of first sight."""
+
+    def __missing__(self, key: str) -> int:
+        code = len(self)
+        self[key] = code
+        return code
+
+
+class Packed:
+    """Texts as one block of UTF-8 and the place where each ends: what Arrow reads without a copy."""
+
+    __slots__ = ("blob", "nulls", "offsets", "rows")
+
+    def __init__(self, texts: Sequence[str | None]) -> None:
+        self.rows = len(texts)
+        self.nulls: bytes | None = None
+        whole: Sequence[str]
+        if None in texts:
+            self.nulls = bytes([text is None for text in texts])
+            whole = [text or "" for text in texts]
+        else:
+            whole = texts  # type: ignore[assignment]
+        joined = "".join(whole)
+        if joined.isascii():
+            self.blob = joined.encode()
+            ends = accumulate(map(len, whole), initial=0)
+        else:
+            parts = [encode(text) for text in whole]
+            self.blob = b"".join(parts)
+            ends = accumulate(map(len, parts), initial=0)
+        self.offsets = array("q", ends)
+
+    def arrow(self) -> pa.Array:
+        """The same as an Arrow array that shares this memory."""
+        import numpy as np
+        import pyarrow as pa
+
+        valid = None
+        if self.nulls is not None:
+            bits = np.packbits(np.frombuffer(self.nulls, np.uint8) == 0, bitorder="little")
+            valid = pa.py_buffer(bits)
+        buffers = [valid, pa.py_buffer(self.offsets.tobytes()), pa.py_buffer(self.blob)]
+        return pa.Array.from_buffers(pa.large_string(), self.rows, buffers)
+
+
+def encode(text: str) -> bytes:
+    """UTF-8; lone surrogates, which UTF-8 cannot hold, become U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return well_formed(text).encode()
+
+
+def well_formed(text: str) -> str:
+    """The text with every lone surrogate as U+FFFD (as JSON's own pairs have been joined already)."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class Texts:
+    """A column of texts in frozen pieces."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Any] = []  # Packed, or pa.Array
+
+    def add(self, texts: Sequence[str | None]) -> None:
+        """Append without pyarrow."""
+        self._pieces.append(Packed(texts))
+
+    def add_arrow(self, texts: Sequence[str | None]) -> None:
+        """Append with pyarrow, which is quicker for many."""
+        import pyarrow as pa
+
+        try:
+            piece = pa.array(texts, pa.large_string())
+        except (UnicodeEncodeError, pa.ArrowInvalid):
+            piece = pa.array([None if t is None else encode(t).decode() for t in texts], pa.large_string())
+        self._pieces.append(piece)
+
+    def chunked(self, rows: int) -> pa.ChunkedArray:
+        """The first `rows` rows; small pieces are joined, so that many short reads leave few pieces."""
+        import pyarrow as pa
+
+        pieces: list[pa.Array] = []
+        for piece in self._pieces:
+            array_ = piece.arrow() if isinstance(piece, Packed) else piece
+            if pieces and len(pieces[-1]) < SMALL and len(array_) < SMALL:
+                pieces[-1] = pa.concat_arrays([pieces[-1], array_])
+            else:
+                pieces.append(array_)
+        self._pieces[:] = pieces
+        return pa.chunked_array(pieces, pa.large_string()).slice(0, rows)
+
+
+# --- timestamps ----------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Reads ISO 8601 timestamps as microseconds since 1970 in UTC, quickly for neighbours in time."""
+
+    def __init__(self) -> None:
+        self._second = ""
+        self._micros = 0
+
+    def read(self, text: str | None) -> int:
+        """Microseconds, or `NA` for what is no timestamp. A naive one counts as UTC."""
+        if text is None:
+            return NA
+        try:
+            if len(text) == 27 and text[26] == "Z" and text[19] == ".":
+                rest = int(text[20:26])
+            elif len(text) == 24 and text[23] == "Z" and text[19] == ".":
+                rest = int(text[20:23]) * 1000
+            else:
+                return parse_time(text)[0]
+            if text[:19] != self._second:
+                self._micros = parse_time(text[:19])[0]
+                if self._micros == NA:
+                    self._second = ""
+                    return NA
+                self._second = text[:19]
+            return self._micros + rest
+        except ValueError:
+            return NA
+
+
+def parse_time(text: str) -> tuple[int, str | None]:
+    """Microseconds in UTC and what is odd about the text; `NA` when it is no timestamp."""
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return NA, f"timestamp not understood: {text[:40]!r}"
+    odd = None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+        odd = "timestamp without offset, read as UTC"
+    try:
+        return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), odd
+    except OverflowError:
+        return NA, f"timestamp out of range: {text[:40]!r}"

@@ -1,0 +1,256 @@
+"""`Log` and `LiveLog`: the tables of a file, and of a session that runs."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import deque
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from copilot_nb.errors import StoreError, UsageError
+from copilot_nb.events import Event
+from copilot_nb.frames import schema
+from copilot_nb.frames.base import Columns
+from copilot_nb.frames.reading import Problem, Reader, Source, event_of, source_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CHUNK: Final = 1024  # events that a live log folds at once
+_KEPT: Final = 4096  # ephemeral events whose data can still be looked at
+
+
+class Tables:
+    """The tables that both kinds of log have. Each call makes a new frame; it never changes afterwards."""
+
+    def _columns(self) -> Columns:
+        raise NotImplementedError
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table by name: ``events``, ``messages``, ``runs`` …"""
+        from copilot_nb.frames import tables
+
+        if name not in tables.MAKERS:
+            raise UsageError(f"There is no table {name!r}; there are {', '.join(tables.MAKERS)}.")
+        frame: pd.DataFrame = tables.MAKERS[name](self._columns())
+        return frame
+
+    def events(self) -> pd.DataFrame:
+        """One row per event; the index is its place in the log."""
+        return self.table("events")
+
+    def messages(self) -> pd.DataFrame:
+        """One row per message: when it was sent and landed, how, where, or why it was discarded."""
+        return self.table("messages")
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run: everything one top-level message caused."""
+        return self.table("runs")
+
+    def turns(self) -> pd.DataFrame:
+        """One row per turn: one model call (retries included) and its tools."""
+        return self.table("turns")
+
+    def tools(self) -> pd.DataFrame:
+        """One row per tool call."""
+        return self.table("tools")
+
+    def permissions(self) -> pd.DataFrame:
+        """One row per question whether a tool may run."""
+        return self.table("permissions")
+
+    def queue(self) -> pd.DataFrame:
+        """One row per change of the two lanes."""
+        return self.table("queue")
+
+    def usage(self) -> pd.DataFrame:
+        """One row per model call: tokens, time, cost in the provider's unit."""
+        return self.table("usage")
+
+    def errors(self) -> pd.DataFrame:
+        """One row per thing that went wrong."""
+        return self.table("errors")
+
+
+class Log(Tables):
+    """The log of one session, read from a file when a table is first asked for.
+
+    Parameters
+    ----------
+    source
+        See `read_log`.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._reader = Reader(source)
+        self._base: Columns | None = None
+        self._notes: list[Problem] = []
+        self._warned = False
+        source.open().close()  # say at once what is wrong with the path
+
+    def __repr__(self) -> str:
+        read = "not read yet" if self._base is None else f"{self._base.rows} events"
+        return f"<Log {self.source.name}: {read}>"
+
+    def _columns(self) -> Columns:
+        if self._base is None:
+            self.refresh()
+        assert self._base is not None
+        return self._base
+
+    def refresh(self) -> int:
+        """Read what was added since the file was last read; how many events that were."""
+        base = self._base or Columns()
+        before = base.rows
+        for batch in self._reader.batches():
+            base.add_batch(batch, self._notes)
+        base.flush(self._notes)
+        self._base = base
+        self._warn()
+        return base.rows - before
+
+    def _warn(self) -> None:
+        count = len(self._reader.problems) + len(self._notes)
+        if count and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.source.name}: {count} odd line{'s' if count > 1 else ''}; log.problems names "
+                f"{'them' if count > 1 else 'it'}.",
+                stacklevel=4,
+            )
+
+    @property
+    def problems(self) -> pd.DataFrame:
+        """Lines that are no events, or were kept only after mending: number, reason, whether kept."""
+        from copilot_nb.frames import tables
+
+        self._columns()
+        found = sorted([*self._reader.problems, *self._notes], key=lambda problem: problem.offset)
+        return tables._frame(
+            "problems",
+            line=[problem.line for problem in found],
+            reason=[problem.reason for problem in found],
+            kept=[problem.kept for problem in found],
+            offset=[problem.offset for problem in found],
+            length=[problem.length for problem in found],
+        )
+
+    def event(self, which: str | int) -> Event:
+        """The whole event of an id or a row number, read from the file."""
+        base = self._columns()
+        row = row_of(base, which)
+        return event_of(self.source.read(base.offset[row], base.length[row]))
+
+
+class LiveLog(Tables):
+    """The log of a session that runs: events come by `append`, tables at any time, from any thread.
+
+    Parameters
+    ----------
+    path
+        The session's ``events.jsonl``, for `event`; None when nothing is stored.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(path) if path is not None else None
+        self._base = Columns()
+        self._lock = threading.Lock()
+        self._tail: list[Event] = []
+        self._offsets: list[int] = []
+        self._kept: deque[Event] = deque(maxlen=_KEPT)
+
+    def __repr__(self) -> str:
+        return f"<LiveLog {self.path or 'in memory'}: {self._base.rows + len(self._tail)} events>"
+
+    def append(self, event: Event, offset: int | None = None) -> None:
+        """Add the next event; `offset` is where its line starts in the file, if the caller knows."""
+        self._offsets.append(-1 if offset is None else offset)
+        self._tail.append(event)
+        if len(self._tail) >= _CHUNK:
+            self._fold()
+
+    def _fold(self) -> None:
+        with self._lock:
+            count = len(self._tail)  # more may come meanwhile, on another thread
+            if not count:
+                return
+            events = self._tail[:count]
+            self._base.add_events(events, self._offsets[:count])
+            keep_all = self.path is None
+            self._kept.extend(e for e in events if (keep_all or e.ephemeral is True) and not e.type.endswith("_delta"))
+            del self._tail[:count], self._offsets[:count]
+
+    def _columns(self) -> Columns:
+        self._fold()
+        return self._base
+
+    @property
+    def problems(self) -> pd.DataFrame:
+        """Always empty: what was delivered was no bad line."""
+        return schema.empty("problems")
+
+    def event(self, which: str | int) -> Event:
+        """The whole event of an id or row number: from the file, or, if ephemeral, from recent memory."""
+        base = self._columns()
+        row = row_of(base, which)
+        wanted = base.ids.chunked(base.rows)[row].as_py()
+        for event in reversed(self._kept):
+            if event.id == wanted:
+                return event
+        if self.path is not None and not base.ephemeral[row]:
+            return find_event(self.path, wanted, base.offset[row])
+        raise StoreError(f"Event {wanted} was ephemeral and is too old: only its row in events() is left.")
+
+
+def row_of(base: Columns, which: str | int) -> int:
+    """The row of an event id or row number; raises `UsageError` when there is none."""
+    if isinstance(which, int):
+        if not 0 <= which < base.rows:
+            raise UsageError(f"There is no event {which}: the log has {base.rows}, counted from 0.")
+        return which
+    import pyarrow.compute as pc
+
+    row = int(pc.index(base.ids.chunked(base.rows), which).as_py())
+    if row < 0:
+        raise UsageError(f"There is no event with id {which!r} in this log.")
+    return row
+
+
+def find_event(path: Path, wanted: str, offset: int) -> Event:
+    """A stored event by id, at its offset if that is known, else by looking through the file."""
+    needle = f'"id":"{wanted}"'.encode()
+    with path.open("rb") as file:
+        if offset >= 0:
+            file.seek(offset)
+        for line in file:
+            if needle in line:
+                event = event_of(line)
+                if event.id == wanted:
+                    return event
+    raise StoreError(f"Event {wanted} is no longer in {path}: the log was rewound.")
+
+
+def read_log(log: str | Path | IO[bytes] | IO[str], home: str | Path | None = None) -> Log:
+    """Open a session's log for its tables.
+
+    Parameters
+    ----------
+    log
+        A path (``.jsonl``, ``.gz``, ``.zst``), a session's folder, a session id, a URL that fsspec knows, or
+        an open file.
+    home
+        Where session ids are looked up; default ``$COPILOT_HOME`` or ``~/.copilot``.
+
+    Raises
+    ------
+    SessionNotFound
+        There is no such file or session.
+    StoreError
+        It is a folder without a log, or may not be read.
+    """
+    return Log(source_of(log, home))
+
+
+__all__: list[Any] = ["LiveLog", "Log", "read_log"]

@@ -1,0 +1,432 @@
+"""From records and columns to DataFrames. No decision is taken here; the fold has taken them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from copilot_nb.frames import schema
+from copilot_nb.frames.base import Columns
+from copilot_nb.frames.columns import NA
+from copilot_nb.frames.records import Run, Tool, Turn
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+
+def events(base: Columns) -> pd.DataFrame:
+    """One row per event; the row number is its place in the log."""
+    import numpy as np
+    import pandas as pd
+
+    rows = base.rows
+    relations = base.relations
+    types = np.frombuffer(base.types[:rows], np.int32)
+    names = list(base.type_codes)
+    frame = {
+        "time": _time(np.frombuffer(base.time[:rows], np.int64)),
+        "type": pd.Categorical.from_codes(types, dtype=pd.CategoricalDtype(names)),
+        "run": _int32(relations.run_of[:rows]),
+        "turn": _int32(relations.turn_of[:rows]),
+        "agent_id": _decoded(base.agents[:rows], list(base.agent_codes)),
+        "tool": _decoded(relations.tool_of[:rows], list(relations.tool_names)),
+        "text": _strings(base.texts.chunked(rows)),
+        "input_tokens": _int64(relations.input[:rows]),
+        "output_tokens": _int64(relations.output[:rows]),
+        "ephemeral": pd.arrays.BooleanArray(
+            np.frombuffer(bytes(base.ephemeral[:rows]), np.bool_).copy(), np.zeros(rows, np.bool_)
+        ),
+        "id": _strings(base.ids.chunked(rows)),
+        "parent_id": _strings(base.parents.chunked(rows)),
+    }
+    return pd.DataFrame(frame, index=pd.RangeIndex(rows, name="seq"), copy=False)
+
+
+def messages(base: Columns) -> pd.DataFrame:
+    """One row per message, also those that still wait and those that never landed."""
+    import numpy as np
+
+    records = base.relations.messages
+    landed_rows = [m.landed for m in records]
+    landed = base.times(landed_rows)
+    idle = np.array([m.delivery == "idle" and m.sent < 0 for m in records], bool)
+    sent = np.where(idle, landed, base.times([m.sent for m in records]))
+    texts = base.text_at(landed_rows).to_pylist()
+    return _frame(
+        "messages",
+        message_id=[m.id for m in records],
+        text=[m.prompt if text is None else text for m, text in zip(records, texts, strict=True)],
+        source=[m.source for m in records],
+        status=["landed" if m.landed >= 0 else "discarded" if m.removed >= 0 else "pending" for m in records],
+        lane=[m.lane for m in records],
+        delivery=[m.delivery for m in records],
+        sent_at=sent,
+        landed_at=landed,
+        waited=_span(sent, landed),
+        reason=[m.reason for m in records],
+        run=[m.run for m in records],
+        turn=[_turn_number(base, m.turn) for m in records],
+        event_id=base.ids_at(landed_rows),
+    )
+
+
+def runs(base: Columns) -> pd.DataFrame:
+    """One row per run."""
+    relations = base.relations
+    records = relations.runs
+    status = [_run_status(run) for run in records]
+    ends = [run.end if state != "open" else -1 for run, state in zip(records, status, strict=True)]
+    started, ended = base.times([run.start for run in records]), base.times(ends)
+    count = len(records)
+    calls = relations.calls
+    firsts = [relations.messages[run.message] if run.message >= 0 else None for run in records]
+    return _frame(
+        "runs",
+        run=list(range(count)),
+        source=[run.source for run in records],
+        delivery=[run.delivery for run in records],
+        prompt=base.text_at([m.landed if m is not None else -1 for m in firsts]),
+        answer=base.text_at([run.answer for run in records]),
+        status=status,
+        started=started,
+        ended=ended,
+        duration=_span(started, ended),
+        turns=_count(count, (turn.run for turn in relations.turns)),
+        tools=_count(count, (tool.run for tool in relations.tools)),
+        failed_tools=_count(count, (tool.run for tool in relations.tools if tool.success is False)),
+        steers=_count(count, (m.run for m in relations.messages if m.delivery == "steering")),
+        errors=_count(count, (fault.run for fault in relations.faults if fault.source == "session")),
+        model_calls=_count(count, (call.run for call in calls)),
+        input_tokens=_total(count, ((call.run, call.numbers.inputTokens) for call in calls)),
+        output_tokens=_total(count, ((call.run, call.numbers.outputTokens) for call in calls)),
+        interaction_id=[run.interaction for run in records],
+        message_id=[m.id if m is not None else None for m in firsts],
+    )
+
+
+def turns(base: Columns) -> pd.DataFrame:
+    """One row per turn; a retried one is one row."""
+    relations = base.relations
+    records = relations.turns
+    count = len(records)
+    started = base.times([turn.start for turn in records])
+    ended = base.times([turn.end for turn in records])
+    calls = relations.calls
+    known = relations.ephemeral_seen
+    models: list[str | None] = [turn.model for turn in records]
+    for call in calls:
+        if call.turn >= 0 and models[call.turn] is None:
+            models[call.turn] = call.numbers.model
+    interactions = [relations.runs[turn.run].interaction if turn.run >= 0 else None for turn in records]
+    return _frame(
+        "turns",
+        run=[turn.run for turn in records],
+        turn=[turn.turn for turn in records],
+        agent_id=[turn.agent for turn in records],
+        status=[_turn_status(turn) for turn in records],
+        started=started,
+        ended=ended,
+        duration=_span(started, ended),
+        attempts=[turn.retries + 1 if known else None for turn in records],
+        model=models,
+        text=base.text_at([turn.answer for turn in records]),
+        tools=_count(count, (tool.turn for tool in relations.tools)),
+        failed_tools=_count(count, (tool.turn for tool in relations.tools if tool.success is False)),
+        steers=[turn.steers for turn in records],
+        model_calls=_count(count, (call.turn for call in calls)),
+        input_tokens=_total(count, ((call.turn, call.numbers.inputTokens) for call in calls)),
+        output_tokens=_total(count, ((call.turn, call.numbers.outputTokens) for call in calls)),
+        model_time=[
+            _micros(value) for value in _total(count, ((call.turn, call.numbers.duration) for call in calls))
+        ],
+        interaction_id=interactions,
+        event_id=base.ids_at([turn.start for turn in records]),
+    )
+
+
+def tools(base: Columns) -> pd.DataFrame:
+    """One row per tool call."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    records = base.relations.tools
+    started = base.times([tool.start for tool in records])
+    ended = base.times([tool.end for tool in records])
+    results = base.text_at([tool.end for tool in records])
+    arguments = [None if tool.arguments is None else tool.arguments.decode("utf-8", "replace") for tool in records]
+    return _frame(
+        "tools",
+        tool=[tool.name for tool in records],
+        run=[tool.run for tool in records],
+        turn=[_turn_number(base, tool.turn) for tool in records],
+        agent_id=[tool.agent for tool in records],
+        status=[_tool_status(tool) for tool in records],
+        started=started,
+        ended=ended,
+        duration=_span(started, ended),
+        asked=_span(base.times([tool.asked for tool in records]), base.times([tool.allowed for tool in records])),
+        arguments=pa.array(arguments, pa.large_string()),
+        result=results,
+        result_bytes=pc.binary_length(results).cast(pa.int64()).to_pylist(),
+        error_code=[tool.code for tool in records],
+        tool_call_id=[tool.id for tool in records],
+        event_id=base.ids_at([tool.start if tool.start >= 0 else tool.end for tool in records]),
+    )
+
+
+def permissions(base: Columns) -> pd.DataFrame:
+    """One row per question whether a tool may run."""
+    records = base.relations.permissions
+    asked, answered = base.times([p.start for p in records]), base.times([p.end for p in records])
+    return _frame(
+        "permissions",
+        request_id=[p.id for p in records],
+        tool=[p.tool for p in records],
+        kind=[p.kind for p in records],
+        run=[p.run for p in records],
+        turn=[_turn_number(base, p.turn) for p in records],
+        status=["open" if p.end < 0 else _granted(p.decision) for p in records],
+        decision=[p.decision for p in records],
+        feedback=[p.feedback for p in records],
+        asked_at=asked,
+        answered_at=answered,
+        waited=_span(asked, answered),
+        tool_call_id=[p.tool_call for p in records],
+        event_id=base.ids_at([p.start for p in records]),
+    )
+
+
+def queue(base: Columns) -> pd.DataFrame:
+    """One row per change of the two lanes."""
+    records = base.relations.lanes.changes
+    rows = [change.row for change in records]
+    return _frame(
+        "queue",
+        time=base.times(rows),
+        op=[change.op for change in records],
+        lane=[change.lane for change in records],
+        message_id=[change.message for change in records],
+        text=[change.prompt for change in records],
+        position=[change.position for change in records],
+        reason=[change.reason for change in records],
+        queued=[change.queued for change in records],
+        steering=[change.steering for change in records],
+        paused=[change.paused for change in records],
+        run=[change.run for change in records],
+        event_id=base.ids_at(rows),
+    )
+
+
+def usage(base: Columns) -> pd.DataFrame:
+    """One row per model call."""
+    records = base.relations.calls
+    rows = [call.row for call in records]
+    numbers = [call.numbers for call in records]
+    return _frame(
+        "usage",
+        time=base.times(rows),
+        run=[call.run for call in records],
+        turn=[_turn_number(base, call.turn) for call in records],
+        agent_id=[call.agent for call in records],
+        model=[n.model for n in numbers],
+        input_tokens=[n.inputTokens for n in numbers],
+        output_tokens=[n.outputTokens for n in numbers],
+        cache_read_tokens=[n.cacheReadTokens for n in numbers],
+        cache_write_tokens=[n.cacheWriteTokens for n in numbers],
+        cost=[n.cost for n in numbers],
+        duration=[_micros(n.duration) for n in numbers],
+        first_token=[_micros(n.timeToFirstTokenMs) for n in numbers],
+        api_call_id=[n.apiCallId for n in numbers],
+        event_id=base.ids_at(rows),
+    )
+
+
+def errors(base: Columns) -> pd.DataFrame:
+    """One row per thing that went wrong."""
+    records = base.relations.faults
+    rows = [fault.row for fault in records]
+    texts = base.text_at(rows).to_pylist()
+    return _frame(
+        "errors",
+        time=base.times(rows),
+        source=[fault.source for fault in records],
+        kind=[fault.kind for fault in records],
+        status_code=[fault.status for fault in records],
+        message=[text if fault.message is None else fault.message for fault, text in zip(records, texts, strict=True)],
+        run=[fault.run for fault in records],
+        turn=[_turn_number(base, fault.turn) for fault in records],
+        tool_call_id=[fault.tool_call for fault in records],
+        event_id=base.ids_at(rows),
+    )
+
+
+MAKERS: Final[dict[str, Callable[[Columns], Any]]] = {
+    "events": events,
+    "messages": messages,
+    "runs": runs,
+    "turns": turns,
+    "tools": tools,
+    "permissions": permissions,
+    "queue": queue,
+    "usage": usage,
+    "errors": errors,
+}
+
+
+# --- words for states ------------------------------------------------------------------------------------
+
+
+def _run_status(run: Run) -> str:
+    if run.open_turns > 0:
+        return "open"
+    if run.failed:
+        return "error"
+    if run.limited:
+        return "limit"
+    if run.aborted:
+        return "aborted"
+    return "completed" if run.end >= 0 and (run.answered or run.completed or run.over) else "open"
+
+
+def _turn_status(turn: Turn) -> str:
+    if turn.end < 0:
+        return "open"
+    return "error" if turn.failed else "aborted" if turn.aborted else "completed"
+
+
+def _tool_status(tool: Tool) -> str:
+    if tool.end < 0:
+        return "open"
+    if tool.success is None:
+        return "unknown"
+    if tool.success:
+        return "ok"
+    return tool.code if tool.code in ("denied", "rejected", "interrupted") else "failed"
+
+
+def _granted(decision: str | None) -> str:
+    if decision is None:
+        return "unknown"
+    for word, state in (("approved", "granted"), ("denied", "denied"), ("cancelled", "cancelled")):
+        if decision.startswith(word):
+            return state
+    return "unknown"
+
+
+# --- columns ---------------------------------------------------------------------------------------------
+
+
+def _turn_number(base: Columns, turn: int) -> int | None:
+    return base.relations.turns[turn].turn if turn >= 0 else None
+
+
+def _count(size: int, owners: Iterable[int]) -> list[int]:
+    counts = [0] * size
+    for owner in owners:
+        if owner >= 0:
+            counts[owner] += 1
+    return counts
+
+
+def _total(size: int, parts: Iterable[tuple[int, Any]]) -> list[Any]:
+    """Sums; None where nobody said a number."""
+    totals: list[Any] = [None] * size
+    for owner, value in parts:
+        if owner >= 0 and value is not None:
+            totals[owner] = value + (totals[owner] or 0)
+    return totals
+
+
+def _micros(milliseconds: float | None) -> int:
+    return NA if milliseconds is None or not abs(milliseconds) < 2**52 else round(milliseconds * 1000)
+
+
+def _span(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return np.where((start == NA) | (end == NA), NA, end - start)
+
+
+def _frame(table: str, **values: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = {}
+    for column in schema.TABLES[table]:
+        columns[column.name] = _series(column.dtype, values.pop(column.name))
+    if values:
+        raise KeyError(f"{table} has no columns {sorted(values)}")
+    return pd.DataFrame(columns, copy=False)
+
+
+def _series(dtype: str | tuple[str, ...], values: Any) -> Any:
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(dtype, tuple):
+        codes = {name: code for code, name in enumerate(dtype)}
+        return pd.Categorical.from_codes([codes.get(value, -1) for value in values], categories=list(dtype))
+    if dtype == schema.TIME:
+        return _time(np.asarray(values, np.int64))
+    if dtype == schema.SPAN:
+        return pd.array(np.asarray(values, np.int64).view("m8[us]"), dtype="timedelta64[us]")
+    if dtype == schema.TEXT:
+        return _strings(values if isinstance(values, pa.Array) else _text_array(values))
+    if dtype == schema.INT:
+        mask = np.array([value is None or value < 0 for value in values], bool)
+        numbers = [0 if missing else value for value, missing in zip(values, mask, strict=True)]
+        return pd.arrays.IntegerArray(np.array(numbers, np.int64), mask)
+    return pd.array(list(values), dtype=dtype)
+
+
+def _text_array(values: Sequence[str | None]) -> Any:
+    import pyarrow as pa
+
+    from copilot_nb.frames.columns import encode
+
+    try:
+        return pa.array(values, pa.large_string())
+    except UnicodeEncodeError:
+        return pa.array([None if v is None else encode(v).decode() for v in values], pa.large_string())
+
+
+def _time(micros: np.ndarray) -> Any:
+    import pandas as pd
+
+    return pd.Series(micros.view("M8[us]"), copy=False).dt.tz_localize("UTC").array
+
+
+def _strings(values: Any) -> Any:
+    import pandas as pd
+
+    return pd.arrays.ArrowStringArray(values)
+
+
+def _int32(values: Any) -> Any:
+    """A pandas Int64 column from 32-bit numbers where -1 is missing."""
+    import numpy as np
+    import pandas as pd
+
+    numbers = np.frombuffer(values, np.int32)
+    return pd.arrays.IntegerArray(numbers.astype(np.int64), numbers < 0)
+
+
+def _int64(values: Any) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    numbers = np.frombuffer(values, np.int64)
+    return pd.arrays.IntegerArray(numbers, numbers == NA)
+
+
+def _decoded(codes: Any, names: list[str]) -> Any:
+    """A text column from codes, -1 for missing."""
+    import numpy as np
+    import pyarrow as pa
+
+    numbers = np.frombuffer(codes, np.int32)
+    if not names:
+        return _strings(pa.nulls(len(numbers), pa.large_string()))
+    places = pa.array(numbers, mask=numbers < 0)
+    return _strings(_text_array(names).take(places))
