@@ -16,6 +16,7 @@ _PUBLIC = {
     "Session": "session",
     "current": "session",
     "open_session": "session",
+    "resume_session": "session",
 }
 
 __all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension", *_PUBLIC]

@@ -66,7 +66,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Event:
-        """Build from the wire form; extra keys are dropped, wrong shapes raise ``msgspec.ValidationError``."""
+        """Build from the wire form; extra keys are dropped; raises ``msgspec.ValidationError``."""
         return msgspec.convert(raw, cls)
 
 

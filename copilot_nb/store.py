@@ -38,7 +38,7 @@ def check_session_id(session_id: str) -> str:
     """The id itself, or a `UsageError`; nothing on disk is looked at."""
     if not isinstance(session_id, str) or not _ID.fullmatch(session_id):
         raise UsageError(
-            f"{session_id!r} is no session id: use 1 to 200 letters, digits, '-' and '_', such as 'sales-cleanup'."
+            f"{session_id!r} is no session id: use 1 to 200 letters, digits, '-' and '_', like 'sales-cleanup'."
         )
     return session_id
 
@@ -49,7 +49,7 @@ def session_folder(session_id: str, home: str | os.PathLike[str] | None = None) 
 
 
 def holders(folder: Path) -> list[int]:
-    """Ids of the live processes, other than this one, that have the session open (advisory, reference §13)."""
+    """Ids of the other live processes that have the session open (advisory, reference §13)."""
     found = []
     for lock in folder.glob("inuse.*.lock"):
         with contextlib.suppress(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -12,7 +12,13 @@ from copilot_nb.permissions import Decision
 
 Delivery = Literal["enqueue", "immediate"]
 Mode = Literal["interactive", "plan", "autopilot"]
-Emit = Callable[[Event], None]
+
+
+class Emit(Protocol):
+    """Takes an event, and where its line begins in the log file (bytes; negative: not known or not stored)."""
+
+    def __call__(self, event: Event, offset: int = -1, /) -> object: ...
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +93,14 @@ class Runtime(Protocol):
 
     name: str
     session_id: str
-    model_label: str
-    queue: Queue
+
+    @property
+    def model_label(self) -> str:
+        """Who answers, for people."""
+
+    @property
+    def queue(self) -> Queue:
+        """What waits."""
 
     async def send(self, message: Message) -> str:
         """Accept a message; its id is in the later ``user.message``'s ``messageId``."""

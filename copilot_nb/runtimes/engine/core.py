@@ -44,8 +44,7 @@ class Core:
         """Store an event, then deliver it."""
         event = self.source.stored(type, data)
         if not self.closed:
-            self.store.append(event)
-            self.deliver(event)
+            self.deliver(event, self.store.append(event))
         return event
 
     def ephemeral(self, type: str, data: JSON) -> None:

@@ -121,6 +121,10 @@ class Engine:
         """What the panel shows as the model."""
         return self.config.model.label
 
+    def deliver_to(self, emit: Emit) -> None:
+        """Hand further events to another receiver (once a resumed session has its past)."""
+        self._core.deliver = emit
+
     def _disk(self, problem: str | None) -> None:
         level, message = (
             ("info", "The session log can be written again.") if problem is None else ("error", problem)
