@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 import traitlets
 from IPython.core.getipython import get_ipython
@@ -18,6 +18,16 @@ from copilot_nb.notebook import commands, completion, waiting
 from copilot_nb.notebook.arguments import parse
 from copilot_nb.notebook.desk import Desk
 
+F = TypeVar("F")
+
+
+class _Marker(Protocol):
+    """What IPython's decorators do when called with a name; its own annotation says otherwise."""
+
+    def __call__(self, name: str) -> Callable[[F], F]: ...
+
+
+line_and_cell, line_alone = cast(_Marker, line_cell_magic), cast(_Marker, line_magic)
 _KIND = {"line": ("copilot", "steer", "enqueue", "allow", "deny"), "cell": ("copilot", "steer", "enqueue")}
 
 
@@ -36,8 +46,8 @@ class CopilotMagics(Magics):
         self.desk = Desk(shell.user_ns, self)
         self.matcher = completion.matcher()
 
+    @line_and_cell("copilot")
     @no_var_expand
-    @line_cell_magic("copilot")
     def copilot_magic(self, line: str, cell: str | None = None) -> Any:
         """Send the lines below to the agent; alone on a line: ``%copilot help``."""
         with short_errors():
@@ -51,22 +61,22 @@ class CopilotMagics(Magics):
                 )
             return commands.run(self.desk, line)
 
+    @line_and_cell("steer")
     @no_var_expand
-    @line_cell_magic("steer")
     def steer_magic(self, line: str, cell: str | None = None) -> None:
         """Say something to the running run, before its next model call."""
         with short_errors():
             self.desk.add(_text(line, cell), "immediate")
 
+    @line_and_cell("enqueue")
     @no_var_expand
-    @line_cell_magic("enqueue")
     def enqueue_magic(self, line: str, cell: str | None = None) -> None:
         """Line up a prompt for a run of its own."""
         with short_errors():
             self.desk.add(_text(line, cell), "enqueue")
 
+    @line_alone("allow")
     @no_var_expand
-    @line_magic("allow")
     def allow_magic(self, line: str) -> None:
         """Let the tool that asks run, this once; ``%allow always``: in this session, unasked."""
         with short_errors():
@@ -74,8 +84,8 @@ class CopilotMagics(Magics):
                 raise UsageError(f"%allow takes 'always' or nothing, not {line.strip()!r}.")
             self.desk.allow(always=bool(line.strip()))
 
+    @line_alone("deny")
     @no_var_expand
-    @line_magic("deny")
     def deny_magic(self, line: str) -> None:
         """Refuse the tool that asks. With feedback the run goes on; without, it ends and both lanes empty."""
         with short_errors():
@@ -118,8 +128,7 @@ async def line_magic_awaited(line: str) -> Any:
 async def cell_magic_awaited(line: str, cell: str) -> None:
     """``%%copilot --wait``: send, then wait until the session is idle."""
     with short_errors():
-        desk = _loaded().desk
-        await desk.settle(desk.start(parse(line), cell))
+        await _loaded().desk.start_and_wait(parse(line), cell)
 
 
 def _loaded() -> CopilotMagics:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from copilot_nb import loops
 from copilot_nb.errors import UsageError
 from copilot_nb.notebook import queue
 from copilot_nb.notebook.arguments import option_help, option_names, parse, unknown
@@ -52,7 +51,8 @@ def words_after(words: list[str]) -> list[str]:
     """What may follow these words of ``%copilot``, for completion."""
     if not words:
         return list(COMMANDS)
-    more = {"queue": list(queue.EDITS), "mode": list(MODES), "abort": ["--all"], "new": option_names()}
+    more: dict[str, list[str]] = {"queue": list(queue.EDITS), "mode": [*MODES], "abort": ["--all"]}
+    more["new"] = option_names()
     return more.get(words[0], []) if len(words) == 1 or words[0] == "new" else []
 
 
@@ -131,13 +131,15 @@ async def _new(desk: Desk, rest: str) -> None:
 
 
 async def _resume(desk: Desk, rest: str) -> None:
-    session_id, _, options = rest.partition(" ")
+    from copilot_nb.session import choose
+
+    session_id, _, words = rest.partition(" ")
     if not session_id or session_id.startswith("-"):
         raise UsageError("%copilot resume needs the id of a session: %copilot sessions lists them.")
-    chosen = parse(options, "%copilot resume ID")
-    chosen.session = session_id
-    session = desk.find(session_id) or desk.resume(chosen)
-    desk.use(session)
+    options = parse(words, "%copilot resume ID")
+    options.session = session_id
+    session = desk.find(session_id) or desk.open(options, existing=True)
+    choose(session)
     print(f"Session {session.id} answers with {session.model_label}: {session.state.describe()}.")
 
 
@@ -159,7 +161,7 @@ async def _abort(desk: Desk, rest: str) -> None:
     if not session.state.busy and not (rest and session.state.queue):
         print("Nothing is running.")
         return
-    await loops.on(session.loop, session.abort(keep_queue=not rest))
+    await session.abort(keep_queue=not rest)
     left = len(session.state.queue) + len(session.state.steers)
     kept = f" {left} waiting, paused: %copilot queue resume lets them go on." if left else ""
     print("The run was ended." + kept)
@@ -171,13 +173,13 @@ async def _mode(desk: Desk, rest: str) -> None:
         mode = next((name for name in MODES if name == rest), None)
         if mode is None:
             raise UsageError(unknown("mode", rest, MODES))
-        await loops.on(session.loop, session.set_mode(mode))
+        await session.set_mode(mode)
     print(f"mode: {session.state.mode}")
 
 
 async def _compact(desk: Desk, rest: str) -> None:
     session = desk.current()
-    result = await loops.on(session.loop, session.compact(rest or None))
+    result = await session.compact(rest or None)
     print(f"{result.get('messagesRemoved', 0)} messages were replaced by a summary.")
 
 

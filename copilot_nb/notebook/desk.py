@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from copilot_nb import loops
 from copilot_nb.errors import NoSession, UsageError
 from copilot_nb.notebook.arguments import Options
 from copilot_nb.notebook.templating import fill
+from copilot_nb.permissions import allow_tools
 
 if TYPE_CHECKING:
     from copilot_nb.runtimes.base import Delivery
     from copilot_nb.session import Session
     from copilot_nb.widgets.cell import CellOutput
+
+LIMITS = ("max_turns", "max_tokens", "max_seconds")
+Future = asyncio.Future[Any] | concurrent.futures.Future[Any]
 
 
 class Desk:
@@ -30,8 +35,8 @@ class Desk:
     def __init__(self, variables: Mapping[str, Any], settings: Any) -> None:
         self.variables = variables
         self.settings = settings
-        self.sessions: dict[str, Session] = {}
         self.outputs: list[CellOutput] = []
+        self.sending: dict[str, Future] = {}
 
     # --- which session -----------------------------------------------------------------------------
 
@@ -40,9 +45,9 @@ class Desk:
         from copilot_nb.session import current
 
         session = current()
-        if session is None or session.closed:
+        if session is None:
             raise NoSession(
-                "There is no session yet. Start one with a %%copilot cell, or %copilot resume ID."
+                "There is no session yet: start one with a %%copilot cell, or go on with %copilot resume ID."
             )
         return session
 
@@ -52,78 +57,98 @@ class Desk:
         The current one goes on (jupyter-ai#783: cells without memory), unless another id, model or runtime is
         asked for.
         """
-        if options.session is not None:
-            return self.find(options.session) or self.open(options)
-        try:
-            session = self.current()
-        except NoSession:
+        from copilot_nb.session import choose, current
+
+        session = self.find(options.session) if options.session is not None else current()
+        if session is None:
             return self.open(options)
-        if not _asks_for_another(session, options):
-            self.permit(session, options)
+        if _asks_for_another(session, options):
+            if options.session is not None:
+                raise UsageError(
+                    f"Session {session.id} answers with {session.model}: leave -s out for a new one."
+                )
+            session = self.open(options)
+            say(f"A new session ({session.id}), because this cell asks for {session.model_label}.")
             return session
-        fresh = self.open(options)
-        say(f"A new session ({fresh.id}), because this cell asks for {fresh.model_label}.")
-        return fresh
+        choose(session)
+        self.adjust(session, options)
+        return session
 
     def find(self, session_id: str) -> Session | None:
         """A session that is open here, by its id or the beginning of it."""
-        found = {
-            key: one for key, one in self.sessions.items() if key.startswith(session_id) and not one.closed
-        }
-        if session_id in found:
-            return found[session_id]
-        if len(found) > 1:
-            raise UsageError(
-                f"{session_id!r} begins the ids of {len(found)} sessions here: write more of it."
-            )
-        return next(iter(found.values()), None)
+        from copilot_nb.session import sessions
 
-    def open(self, options: Options) -> Session:
+        found = [one for key, one in sessions.items() if key.startswith(session_id) and not one.closed]
+        exact = [one for one in found if one.id == session_id]
+        if len(found) > 1 and not exact:
+            raise UsageError(f"{session_id!r} begins {len(found)} open sessions: write more of it.")
+        return next(iter(exact or found), None)
+
+    def open(self, options: Options, *, existing: bool = False) -> Session:
         """Open a session from options and configuration; it becomes the current one."""
-        from copilot_nb.session import open_session
+        from copilot_nb.session import open_session, resume_session
 
         names = ("model", "runtime", "base_url", "wire_api")
-        chosen = {name: getattr(options, name) or getattr(self.settings, name) or None for name in names}
-        allow = [*self.settings.allow, *options.allow]
-        session = open_session(session_id=options.session, allow=allow, yolo=options.yolo, **chosen)
-        self.sessions[session.id] = session
-        return session
+        more: dict[str, Any] = {
+            name: getattr(options, name) or getattr(self.settings, name) or None for name in names
+        }
+        more |= {name: getattr(options, name) for name in LIMITS}
+        more |= {"allow": [*self.settings.allow, *options.allow], "yolo": options.yolo}
+        if existing:
+            return resume_session(str(options.session), **more)
+        return open_session(session_id=options.session, **more)
 
-    def permit(self, session: Session, options: Options) -> None:
-        """Open tools up for the rest of a session that is there already."""
+    def adjust(self, session: Session, options: Options) -> None:
+        """Apply the options that can change while a session is open."""
+        session.policy.allow |= allow_tools(options.allow) | ({"*"} if options.yolo else set())
 
     # --- sending -----------------------------------------------------------------------------------
 
-    def start(self, options: Options, text: str) -> Session:
-        """Send the text of a ``%%copilot`` cell; the running cell shows the run."""
+    def start(self, options: Options, text: str) -> None:
+        """Send the text of a ``%%copilot`` cell, without waiting; this cell shows the run."""
         prompt = self.prompt(text)
         session = self.session_for(options)
-        self._launch(session, prompt, "enqueue")
-        return session
+        self._show(session)
+        self._post(session, prompt, "enqueue")
+
+    async def start_and_wait(self, options: Options, text: str) -> None:
+        """Send the text of a ``%%copilot`` cell and wait for idle."""
+        prompt = self.prompt(text)
+        session = self.session_for(options)
+        self._show(session)
+        await session.send(prompt)
+        await self.settle(session)
 
     def add(self, text: str, mode: Delivery) -> None:
         """Steer or enqueue. From idle, either starts a run at once, which this cell then shows."""
         prompt = self.prompt(text)
         session = self.current()
         state = session.state
-        if not state.busy:
+        if not session.busy and session.id not in self.sending:
             say("Nothing was running, so this started a run.")
-            self._launch(session, prompt, mode)
-            return
-        waiting_for = next(iter([*state.permissions.values(), *state.questions.values()]), None)
-        session.schedule(session.send(prompt, mode))
-        if mode == "immediate":
-            held = " It waits for your answer first." if waiting_for else ""
-            say(f"Steer sent: it joins the run before the next model call.{held}")
+            self._show(session)
+        elif mode == "enqueue":
+            say(f"Queued at place {len(state.queue) + 1}{', paused' if state.queue_paused else ''}.")
         else:
-            say(f"Queued at place {len(state.queue) + 1}.")
+            asks = state.permissions or state.questions
+            say(f"Steer sent: it joins before the next model call{', after your answer' if asks else ''}.")
+        self._post(session, prompt, mode)
 
-    def _launch(self, session: Session, prompt: str, mode: Delivery) -> None:
+    def _show(self, session: Session) -> None:
         from copilot_nb.widgets.cell import CellOutput
 
-        output = CellOutput(session)
-        self.outputs.append(output)
-        session.schedule(session.send(prompt, mode))
+        self.outputs.append(CellOutput(session))
+
+    def _post(self, session: Session, prompt: str, mode: Delivery) -> None:
+        """Send in the background; what goes wrong becomes a notice in the panel."""
+        future = session.schedule(session.send(prompt, mode))
+        self.sending[session.id] = future  # the last one: they leave in order
+
+        def sent(_: object) -> None:
+            if self.sending.get(session.id) is future:
+                del self.sending[session.id]
+
+        future.add_done_callback(sent)
 
     def prompt(self, text: str) -> str:
         """The prompt with its ``{name}`` filled in; empty is an error, a name that is none a warning."""
@@ -165,18 +190,23 @@ class Desk:
 
         A headless front end keeps only what the running cell itself sends (jupyter facts Q4).
         """
-        await loops.on(session.loop, session.wait(timeout=seconds))
+        if session.id in self.sending:
+            await _done(self.sending[session.id])
+        result = await session.wait(timeout=seconds)
         for output in self.outputs:
             if output.session is session:
                 output.finish()
         self.outputs = [output for output in self.outputs if output.session is not session]
+        for error in result.errors:
+            say(f"The run ended with an error: {error}")
 
     def close(self) -> None:
         """End all runs and let go of the logs."""
-        for session in self.sessions.values():
+        from copilot_nb.session import sessions
+
+        for session in sessions.values():
             if not session.closed:
                 session.schedule(session.close())
-        self.sessions.clear()
         self.outputs.clear()
 
 
@@ -187,6 +217,14 @@ def _asks_for_another(session: Session, options: Options) -> bool:
         or options.base_url is not None
         or options.wire_api is not None
     )
+
+
+async def _done(future: Future) -> None:
+    """Wait for a scheduled send, whichever loop it runs on; interrupting the wait does not touch it."""
+    if isinstance(future, asyncio.Future):
+        await asyncio.shield(future)
+    else:
+        await asyncio.shield(asyncio.wrap_future(future))
 
 
 def say(text: str) -> None:

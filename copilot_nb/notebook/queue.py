@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from copilot_nb import loops
 from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON
 from copilot_nb.notebook.arguments import unknown
@@ -23,7 +22,7 @@ async def run(desk: Desk, rest: str) -> None:
     session = desk.current()
     if word and word not in EDITS:
         raise UsageError(unknown("queue command", word, EDITS))
-    print(await loops.on(session.loop, EDITS[word or "list"](session, rest.strip())))
+    print(await EDITS[word or "list"](session, rest.strip()))
 
 
 async def _list(session: Session, rest: str) -> str:
