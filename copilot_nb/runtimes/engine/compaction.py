@@ -12,21 +12,9 @@ from copilot_nb.models.base import Reply, Request
 from copilot_nb.runtimes.engine import words
 from copilot_nb.runtimes.engine.core import Core
 from copilot_nb.runtimes.engine.history import estimate_tokens
+from copilot_nb.runtimes.engine.model_call import Silent
 
 _DEFAULT_WINDOW = 128_000  # tokens, said in events when a model does not tell its own
-
-
-class Silent:
-    """A sink for a reply that nobody watches."""
-
-    def text(self, chunk: str) -> None:
-        """See `Sink`."""
-
-    def reasoning(self, chunk: str) -> None:
-        """See `Sink`."""
-
-    def tool_arguments(self, call_id: str, name: str, piece: str) -> None:
-        """See `Sink`."""
 
 
 @dataclass(slots=True)
@@ -73,23 +61,25 @@ class Compaction:
         system = estimate_tokens(request.messages[0])
         return Sizes(system, self.core.history.tokens, self._tools_size[key], window)
 
-    def check(self, request: Request) -> bool:
-        """Start a summary, or drop old exchanges, when the window fills up; whether any were dropped."""
+    def begin_turn(self, request: Request, *, first: bool) -> None:
+        """Say what the window holds; start a summary, or drop old exchanges, when it fills up."""
         config, sizes = self.core.config, self.sizes(request)
+        info = {"messagesLength": len(self.core.history.messages) + 1, **sizes.to_dict()}
+        self.core.ephemeral("session.usage_info", {**info, "isInitial": True} if first else info)
         if config.model.max_prompt_tokens is None or sizes.total <= config.compact_at * sizes.limit:
-            return False
+            return
         starting = self._task is None and self._ready is None
         attempt = new_id()
         if starting:
             self._say_start(attempt, sizes, "threshold")
-        dropped = sizes.total > config.truncate_at * sizes.limit and self._truncate(sizes)
+        if sizes.total > config.truncate_at * sizes.limit:
+            self._truncate(sizes)
         if starting:
             system = request.messages[0]
             asked = Request([system, *self.core.history.messages], request.tools, request.stream)
             self._task = asyncio.create_task(self._in_background(attempt, asked, sizes))
-        return dropped
 
-    def _truncate(self, sizes: Sizes) -> bool:
+    def _truncate(self, sizes: Sizes) -> None:
         """Drop the oldest tool exchanges until the rest fits."""
         history, room = self.core.history, int(self.core.config.truncate_at * sizes.limit)
         before, tokens = len(history.messages), history.tokens
@@ -103,7 +93,7 @@ class Compaction:
             history.tokens -= sum(estimate_tokens(m) for m in history.messages[start:end])
             del history.messages[start:end]
         if len(history.messages) == before:
-            return False
+            return
         self.core.stored(
             "session.truncation",
             {
@@ -117,7 +107,6 @@ class Compaction:
                 "performedBy": "copilot_nb",
             },
         )
-        return True
 
     async def now(self, request: Request, instructions: str | None) -> JSON:
         """Summarise at once (``session.history.compact``); what ``session.compaction_complete`` says."""

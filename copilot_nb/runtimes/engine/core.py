@@ -40,11 +40,13 @@ class Core:
     last_system: str | None = None
     steer_listeners: list[Callable[[], None]] = field(default_factory=list)
 
-    def stored(self, type: str, data: JSON) -> Event:
-        """Store an event, then deliver it."""
+    def stored(self, type: str, data: JSON, *, deliver: bool = True) -> Event:
+        """Store an event, then deliver it (a few belong on disk alone, reference §21)."""
         event = self.source.stored(type, data)
         if not self.closed:
-            self.deliver(event, self.store.append(event))
+            offset = self.store.append(event)
+            if deliver:
+                self.deliver(event, offset)
         return event
 
     def ephemeral(self, type: str, data: JSON) -> None:

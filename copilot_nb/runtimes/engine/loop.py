@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from copilot_nb.errors import ModelError
-from copilot_nb.events import new_id
+from copilot_nb.events import JSON, new_id
 from copilot_nb.models.base import Reply, Request
 from copilot_nb.runtimes.engine import words
 from copilot_nb.runtimes.engine.asks import Asks
@@ -150,30 +150,25 @@ class Loop:
     async def _turns(self, run: Run, item: Item | None) -> End:
         """Turn after turn, until the model asks for no tool."""
         core = self.core
-        self.say.begin(run, item)
-        if item is not None and item.messages:
-            self.queue.running = run.message_id
-            self.autopilot.started(run.message_id)
-        while True:
-            if run.turn:
+        try:
+            self.say.begin(run, item)
+            if item is not None and item.messages:
+                self.queue.running = run.message_id
+                self.autopilot.started(run.message_id)
+            while (end := await self._turn(run)) is None:
+                run.turn += 1
                 self.compaction.apply_ready(keep_newer=True)
                 if turn_limit(core, run):
                     return "limit"
-            try:
-                end = await self._turn(run)
-            except CallFailed as failure:
-                status = {} if failure.error.status is None else {"statusCode": failure.error.status}
-                error = {"errorType": failure.error_type, "message": str(failure), **status}
-                core.stored("session.error", {**error, "originatingMessageId": run.message_id})
-                return "error"
-            except Exception as error:  # a fault of a model or of ours ends this run, not the session
-                core.stored(
-                    "session.error", {"errorType": "internal", "message": f"{type(error).__name__}: {error}"}
-                )
-                return "error"
-            if end is not None:
-                return end
-            run.turn += 1
+            return end
+        except CallFailed as failure:
+            told: JSON = {"errorType": failure.error_type, "message": str(failure)}
+            if failure.error.status is not None:
+                told["statusCode"] = failure.error.status
+        except Exception as error:  # a fault of a model or of ours ends this run, not the session
+            told = {"errorType": "internal", "message": f"{type(error).__name__}: {error}"}
+        core.stored("session.error", {**told, "originatingMessageId": run.message_id})
+        return "error"
 
     async def _turn(self, run: Run) -> End | None:
         """One model call and its tools; None: the run goes on."""
@@ -231,10 +226,7 @@ class Loop:
                 self.say.steer(run, steer)
             return Request([self.say.system_message(), *core.history.messages], tools, core.config.streaming)
 
-        draft = Request([self.say.system_message()], tools)
-        info = {"messagesLength": len(core.history.messages) + 1, **self.compaction.sizes(draft).to_dict()}
-        core.ephemeral("session.usage_info", {**info, "isInitial": True} if run.turn == 0 else info)
-        self.compaction.check(draft)
+        self.compaction.begin_turn(Request([self.say.system_message()], tools), first=run.turn == 0)
         return request
 
     # -- from outside ------------------------------------------------------------------------------------

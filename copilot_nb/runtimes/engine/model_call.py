@@ -55,6 +55,19 @@ class Deltas:
             self.first = time.perf_counter()
 
 
+class Silent:
+    """A sink for a reply that nobody watches."""
+
+    def text(self, chunk: str) -> None:
+        """See `Sink`."""
+
+    def reasoning(self, chunk: str) -> None:
+        """See `Sink`."""
+
+    def tool_arguments(self, call_id: str, name: str, piece: str) -> None:
+        """See `Sink`."""
+
+
 class CallFailed(Exception):
     """The call failed for good; carries what ``session.error`` says."""
 
@@ -80,7 +93,7 @@ async def call_model(core: Core, turn: int, request: Callable[[], Request], delt
         asked, started = request(), time.perf_counter()
         core.ephemeral("model.call_start", {"turnId": turn_id, "model": model.name})
         try:
-            reply = await model.reply(asked, deltas)
+            reply = await model.reply(asked, deltas if asked.stream else Silent())
             if reply.finish is None and not (reply.text or reply.tool_calls):
                 raise ModelError("The answer ended before it began.")
         except ModelError as error:

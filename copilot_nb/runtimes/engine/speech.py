@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field
 
@@ -66,10 +67,9 @@ class Speech:
         core = self._core
         mode = message.agent_mode or (core.mode if core.mode != "interactive" else None)
         run.agent_mode = mode
-        text = attachments.stamped(message.prompt, message.attachments, with_time=last)
         due = core.config.system_prompt is None and core.mode != self._noticed
-        if due:
-            text = f"<mode>{words.MODE_NOTICE[core.mode]}</mode>\n\n{text}"
+        notice = f"<mode>{words.MODE_NOTICE[core.mode]}</mode>\n\n" if due else ""
+        text = attachments.stamped(notice + message.prompt, message.attachments, with_time=last)
         shown = message.display_prompt or message.prompt
         data: JSON = {"content": shown, "transformedContent": text, **self._attached(message)}
         data |= {"messageId": message_id, "delivery": delivery, **run.where}
@@ -100,7 +100,7 @@ class Speech:
             return {}
         kept, images = attachments.split_images(message.attachments)
         for image in images:
-            self._core.stored("session.binary_asset", image)
+            self._core.stored("session.binary_asset", image, deliver=False)
         return {"attachments": kept}
 
     def _content(self, text: str, message: Message) -> str | list[JSON]:
@@ -118,8 +118,8 @@ class Speech:
         core, content, read = self._core, str(notice["content"]), notice["read"]
         core.stored("system.notification", {"content": content, "kind": notice["kind"]})
         core.history.add_user(content)
-        call = ToolCall(new_id(), read["name"], read["arguments"])
-        arguments = parse(call.arguments)
+        arguments = read["arguments"]
+        call = ToolCall(new_id(), read["name"], json.dumps(arguments, separators=(",", ":")))
         request = {"toolCallId": call.id, "name": call.name, "arguments": arguments, "type": "function"}
         core.stored("assistant.message", {"messageId": new_id(), "content": "", "toolRequests": [request]})
         start = {"toolCallId": call.id, "toolName": call.name, "arguments": arguments}
