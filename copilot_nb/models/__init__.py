@@ -82,7 +82,7 @@ def _object(spec: Any) -> Model:
         model: Model = spec
         return model
     if any(base.__module__.startswith("pydantic_ai.") for base in type(spec).__mro__):
-        from copilot_nb.models.providers import ProviderModel
+        from copilot_nb.models.providers import wrap
 
-        return ProviderModel(spec)
+        return wrap(spec)
     raise UsageError(f"{type(spec).__name__} is no model. Known: {KNOWN}.")
