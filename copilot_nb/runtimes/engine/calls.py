@@ -193,7 +193,11 @@ class Calls:
                 result = ToolResult(message, error=message)
         except ToolError as error:
             result = ToolResult(str(error), error=str(error))
-        except Exception as error:  # whatever a tool raises is a result for the model (reference §12)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            result = ToolResult(text := f"The tool {tool.name} cancelled itself.", error=text)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # a result for the model (reference §12)
             problem = f"{type(error).__name__}: {error}"
             result = ToolResult(
                 words.raised(tool.name, json.dumps(arguments, default=str), problem), error=problem

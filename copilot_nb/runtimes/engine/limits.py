@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 from copilot_nb.runtimes.engine import words
 from copilot_nb.runtimes.engine.core import Core
 from copilot_nb.runtimes.engine.speech import Run
@@ -17,6 +20,14 @@ def turn_limit(core: Core, run: Run) -> bool:
         limit_reached(core, "tokens", limits.tokens)
         return True
     return False
+
+
+def time_limit(core: Core, cancel: Callable[[str], None]) -> asyncio.Handle:
+    """Cancel the run when its time is up; the handle cancels that."""
+    loop, seconds = asyncio.get_running_loop(), core.config.limits.seconds
+    if seconds is None:
+        return asyncio.Handle(cancel, (), loop)  # belongs to no clock: cancelling it does nothing
+    return loop.call_later(seconds, cancel, "seconds")
 
 
 def limit_reached(core: Core, limit: str, value: object) -> None:

@@ -22,7 +22,7 @@ from copilot_nb.runtimes.engine.calls import Calls, Outcome, as_sent
 from copilot_nb.runtimes.engine.compaction import Compaction
 from copilot_nb.runtimes.engine.core import Core
 from copilot_nb.runtimes.engine.lanes import Item
-from copilot_nb.runtimes.engine.limits import limit_reached, turn_limit
+from copilot_nb.runtimes.engine.limits import limit_reached, time_limit, turn_limit
 from copilot_nb.runtimes.engine.model_call import CallFailed, Deltas, call_model
 from copilot_nb.runtimes.engine.queue import EngineQueue
 from copilot_nb.runtimes.engine.rewind import rewind
@@ -110,10 +110,7 @@ class Loop:
         run = self.run = Run(item.message_id if item else new_id(), interaction)
         self.last_interaction = run.interaction_id
         self.run_task = asyncio.create_task(self._turns(run, item))
-        seconds = core.config.limits.seconds
-        timer = (
-            asyncio.get_running_loop().call_later(seconds, self.cancel_run, "seconds") if seconds else None
-        )
+        timer = time_limit(core, self.cancel_run)
         try:
             end = await self.run_task
         except asyncio.CancelledError:
@@ -121,8 +118,7 @@ class Loop:
                 raise
             end = "aborted"
         finally:
-            if timer is not None:
-                timer.cancel()
+            timer.cancel()
             self.run_task = self.run = self.queue.running = None
             core.lanes.in_flight.clear()
         return self._ended(run, end)
@@ -130,14 +126,16 @@ class Loop:
     def _ended(self, run: Run, end: End) -> End:
         """Say what the end of a run calls for (§8 to §11)."""
         core, stop, self.stop = self.core, self.stop, None
+        if end == "aborted" and stop == "seconds":
+            limit_reached(core, "seconds", core.config.limits.seconds)
+            return "limit"
+        if stop in ("abort", "interrupt", "withdraw"):  # also when the run ended at the same moment
+            end = "aborted"
         if end == "rejected":
             core.stored("abort", {"reason": "user_initiated"})
             self.queue.discard_all("rejected")
             core.pending_modified()
-        if stop == "seconds":
-            limit_reached(core, "seconds", core.config.limits.seconds)
-            return "limit"
-        if end == "aborted" and stop in ("interrupt", "withdraw"):
+        if stop in ("interrupt", "withdraw"):
             core.stored("abort", {"reason": "user_abort"})
             if stop == "withdraw" and run.first_event:
                 rewind(core, run.first_event)
