@@ -6,7 +6,9 @@ import asyncio
 import concurrent.futures
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -23,6 +25,7 @@ from copilot_nb.store import EVENTS, read_transcript, session_folder
 
 if TYPE_CHECKING:
     from copilot_nb.frames import LiveLog
+    from copilot_nb.widgets.panel import Panel
 
 T = TypeVar("T")
 Handler = Callable[[Event], object]
@@ -91,7 +94,7 @@ class Session(Tables):
     @property
     def busy(self) -> bool:
         """Whether a message is on its way, a run goes on, or something waits that will run by itself."""
-        return self._busy
+        return self._busy or bool(self.state.queue and not self.state.queue_paused)
 
     def __repr__(self) -> str:
         words = "closed" if self.closed else self.state.describe()
@@ -330,6 +333,25 @@ class Session(Tables):
     async def withdraw(self, message_id: str, expected_prompt: str) -> JSON:
         """Take a message back, if it is not answered yet: ``{removed, interrupted}``."""
         return await loops.on(self.loop, self.runtime.withdraw(message_id, expected_prompt))
+
+    # -- views: the floor above, looked up only when a person asks for one -------------------------------
+    def panel(self, tab: str = "conversation") -> Panel:
+        """A live view that stays: bar, conversation, timeline, queue, events."""
+        from copilot_nb.widgets.panel import Panel
+
+        return Panel(self, tab=tab)
+
+    def progress(self) -> AbstractContextManager[None]:
+        """``with session.progress():`` shows what goes on in a terminal (needs ``rich``)."""
+        from copilot_nb.widgets.progress import progress
+
+        return progress(self)
+
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write the record of the session as ``.html``, ``.md`` or ``.ipynb``, by the name's ending."""
+        from copilot_nb.record import export
+
+        return export(self, path)
 
     # -- from synchronous code ---------------------------------------------------------------------------
     def schedule(
