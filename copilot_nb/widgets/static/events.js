@@ -1,0 +1,324 @@
+// The event table: only rows in sight exist; they come from the kernel in windows.
+import { button, clockMs, h, icon, plural, replace, say } from "./dom.js";
+import { copyText } from "./code.js";
+
+const ROW = 24; // px
+const PAGE = 200; // rows asked for at once
+const MOST = 12_000_000; // px; browsers cap the height of an element, so above this the scroll bar is scaled
+const GROUPS = ["user", "assistant", "tool", "permission", "session", "lanes", "other"];
+const COLUMNS = ["time", "delta", "type", "turn", "tool", "ms", "tokens", "summary"];
+const WIDTHS = { time: "64px", delta: "48px", type: "minmax(96px, 168px)", turn: "32px", tool: "84px", ms: "56px", tokens: "56px", summary: "minmax(0, 1fr)" };
+const SORTS = { time: "seq", type: "type", turn: "turn", tool: "tool", ms: "ms", tokens: "tokens", summary: "summary" };
+
+export function groupOf(type) {
+  if (type.startsWith("pending_") || type === "jupyter.queue") return "lanes";
+  if (type.startsWith("external_tool.")) return "tool";
+  const first = type.split(".")[0];
+  return GROUPS.includes(first) ? first : "other";
+}
+
+export class EventsView {
+  constructor(ctx) {
+    this.ctx = ctx;
+    this.off = new Set(); // groups that are hidden
+    this.ephemeral = false;
+    this.find = "";
+    this.sort = ["seq", true];
+    this.shownColumns = new Set(["time", "delta", "type", "turn", "summary"]);
+    this.following = true;
+    this.pages = new Map(); // page number -> rows, or a promise
+    this.count = 0;
+    this.build();
+  }
+
+  build() {
+    const { ctx } = this;
+    this.input = h("input", { type: "search", placeholder: say("events.find"), "aria-label": say("events.find"), onInput: () => { this.find = this.input.value; this.soon(); }, onKeydown: e => e.stopPropagation() });
+    this.total = h("span", { class: "cnb-dim cnb-num", "aria-live": "polite" });
+    this.tail = button({ class: "cnb-icon on", label: say("events.follow"), "aria-pressed": "true", onClick: () => this.follow(!this.following) }, icon("follow"));
+    this.menu = h("div", { class: "cnb-menu", role: "group", "aria-label": say("events.columns"), hidden: true }, COLUMNS.map(name => h("label", {}, h("input", { type: "checkbox", checked: this.shownColumns.has(name), disabled: name === "type", onChange: e => this.column(name, e.target.checked) }), say(`head.${name}`))));
+    this.chooser = button({ class: "cnb-icon", label: say("events.columns"), "aria-expanded": "false", onClick: () => { this.menu.hidden = !this.menu.hidden; this.chooser.setAttribute("aria-expanded", String(!this.menu.hidden)); } }, icon("columns"));
+    const frame = button({ class: "cnb-btn small", title: say("events.dataframeNote"), onClick: () => this.dataframe() }, icon("table"), say("events.dataframe"));
+    this.chips = GROUPS.map(name => button({ class: "cnb-chip ev", "data-g": name, "aria-pressed": "true", onClick: e => this.toggle(name, e.currentTarget) }, h("i", { class: "cnb-dot", "data-g": name }), say(`group.${name}`), h("span", { class: "cnb-dim cnb-num" })));
+    this.eph = button({ class: "cnb-chip ev", "aria-pressed": "false", title: say("events.ephemeralNote"), onClick: () => { this.ephemeral = !this.ephemeral; this.eph.setAttribute("aria-pressed", String(this.ephemeral)); this.reload(); } }, h("i", { class: "cnb-dot eph" }), say("events.ephemeral"), h("span", { class: "cnb-dim cnb-num" }));
+    this.head = h("div", { class: "cnb-ev-row head", role: "row", "aria-rowindex": 1 });
+    this.space = h("div", { class: "cnb-ev-space", role: "rowgroup" });
+    this.scroll = h("div", { class: "cnb-ev-scroll", tabindex: 0, role: "group", "aria-label": say("events.grid") }, this.space);
+    this.scroll.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.scroll.addEventListener("keydown", e => this.key(e));
+    this.table = h("div", { class: "cnb-ev-table", role: "grid", "aria-label": say("tab.events") }, h("div", { role: "rowgroup" }, this.head), this.scroll);
+    this.detail = h("aside", { class: "cnb-ev-detail", "aria-label": say("events.details"), tabindex: 0 });
+    this.el = h("div", { class: "cnb-ev" },
+      h("div", { class: "cnb-ev-bar" }, h("label", { class: "cnb-search" }, icon("search"), this.input), this.total, h("span", { class: "cnb-gap" }), this.chooser, this.menu, this.tail, frame),
+      h("div", { class: "cnb-chips" }, this.chips, this.eph),
+      h("div", { class: "cnb-ev-main" }, this.table, this.detail));
+    this.heads();
+    this.reload();
+  }
+
+  // --- asking ---
+  filter() {
+    const types = [];
+    for (const [type, one] of Object.entries(this.types ?? {})) if (!this.off.has(groupOf(type)) && (this.ephemeral || one.stored)) types.push(type);
+    const all = Object.keys(this.types ?? {}).length;
+    return { types: this.types && types.length < all ? types : null, text: this.find || null };
+  }
+
+  async reload() {
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    try {
+      const { types, all } = await this.ctx.store.do("events.types");
+      if (turn !== this.turn) return;
+      this.types = types;
+      this.all = all;
+      const { count } = await this.ctx.store.do("events.count", this.filter());
+      if (turn !== this.turn) return;
+      this.count = count;
+      this.pages.clear();
+      this.tally();
+      this.resize();
+      if (this.following && this.sort[0] === "seq" && this.sort[1]) this.toEnd();
+      this.paint();
+      if (this.wanted) this.find_(this.wanted);
+    } catch (error) { this.ctx.fail(error); }
+  }
+
+  soon() { clearTimeout(this.timer); this.timer = setTimeout(() => this.reload(), 180); }
+
+  // New events while the tab is open: look again, at most once a second.
+  change(change) {
+    if (change.type !== "events" && change.type !== "full") return;
+    this.stale = true;
+  }
+
+  shown() { if (this.types && this.stale) this.reload(); this.paint(); }
+
+  tick() {
+    const now = performance.now();
+    if (!this.stale || now - (this.looked ?? 0) < 1000) return;
+    this.looked = now;
+    this.stale = false;
+    this.grow();
+  }
+
+  async grow() {
+    const before = this.count;
+    const { types, all } = await this.ctx.store.do("events.types");
+    this.types = types;
+    this.all = all;
+    const { count } = await this.ctx.store.do("events.count", this.filter());
+    this.tally();
+    if (count === before) return;
+    if (this.sort[0] === "seq" && this.sort[1] && !this.find && count > before) this.pages.delete(Math.floor((before - 1) / PAGE));
+    else this.pages.clear();
+    for (const page of [...this.pages.keys()]) if ((page + 1) * PAGE > before) this.pages.delete(page);
+    this.count = count;
+    this.resize();
+    if (this.following) this.toEnd();
+    this.paint();
+  }
+
+  page(n) {
+    if (this.pages.has(n)) return this.pages.get(n);
+    const turn = this.turn;
+    this.pages.set(n, null);
+    this.ctx.store.do("events.rows", { ...this.filter(), start: n * PAGE, stop: Math.min(this.count, (n + 1) * PAGE), sort: this.sort }).then(({ rows }) => {
+      if (turn !== this.turn) return;
+      this.pages.set(n, rows);
+      if (this.pages.size > 40) this.pages.delete(this.pages.keys().next().value);
+      this.paint();
+    }).catch(error => this.ctx.fail(error));
+    return null;
+  }
+
+  row(i) { return i < 0 ? null : this.page(Math.floor(i / PAGE))?.[i % PAGE] ?? null; }
+
+  // --- drawing ---
+  heads() {
+    const columns = COLUMNS.filter(name => this.shownColumns.has(name));
+    this.el.style.setProperty("--cnb-ev-columns", columns.map(name => WIDTHS[name]).join(" "));
+    replace(this.head, columns.map(name => {
+      const key = SORTS[name], on = this.sort[0] === key;
+      const label = h("span", { text: say(`head.${name}`) });
+      return h("span", { role: "columnheader", class: `c-${name}`, "aria-sort": on ? (this.sort[1] ? "ascending" : "descending") : null },
+        key ? h("button", { type: "button", onClick: () => this.order(key) }, label, on && key !== "seq" || (on && !this.sort[1]) ? icon(this.sort[1] ? "up" : "down") : null) : label);
+    }));
+    this.columns = columns;
+  }
+
+  tally() {
+    const counts = {};
+    let eph = 0;
+    for (const [type, one] of Object.entries(this.types)) {
+      if (!one.stored) eph += one.n;
+      if (one.stored || this.ephemeral) counts[groupOf(type)] = (counts[groupOf(type)] ?? 0) + one.n;
+    }
+    for (const chip of this.chips) { const n = counts[chip.dataset.g] ?? 0; chip.hidden = !n; chip.lastChild.textContent = n.toLocaleString("en"); }
+    this.eph.hidden = !eph;
+    this.eph.lastChild.textContent = eph.toLocaleString("en");
+  }
+
+  resize() {
+    const height = this.count * ROW;
+    this.scale = Math.max(1, height / MOST);
+    this.space.style.height = `${Math.min(height, MOST)}px`;
+    this.table.setAttribute("aria-rowcount", this.count + 1);
+    this.total.textContent = this.count === this.all ? plural(this.count, "eventsCount") : say("events.of", { n: this.count.toLocaleString("en"), all: this.all.toLocaleString("en") });
+  }
+
+  // Above the height that browsers allow, the scroll bar's way stands for the whole table's.
+  top() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroll;
+    return this.scale > 1 ? (scrollTop / Math.max(1, scrollHeight - clientHeight)) * (this.count * ROW - clientHeight) : scrollTop;
+  }
+  first() { return Math.floor(this.top() / ROW); }
+  goTo(y) {
+    const { scrollHeight, clientHeight } = this.scroll;
+    this.scroll.scrollTop = this.scale > 1 ? (y / Math.max(1, this.count * ROW - clientHeight)) * (scrollHeight - clientHeight) : y;
+  }
+
+  scrolled() {
+    const end = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight < ROW;
+    if (!this.moving && this.following !== end) this.follow(end, true);
+    this.moving = false;
+    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.paint(); });
+  }
+
+  paint() {
+    if (!this.types || !this.scroll.clientHeight) return;
+    const high = Math.ceil(this.scroll.clientHeight / ROW);
+    const a = Math.max(0, Math.min(this.first() - 4, this.count - high - 4)), b = Math.min(this.count, a + high + 9);
+    const shift = this.scale > 1 ? this.scroll.scrollTop - this.top() : 0;
+    const rows = [];
+    for (let i = a; i < b; i += 1) rows.push(this.line(i, i * ROW + shift));
+    this.space.replaceChildren(...rows);
+    if (!this.count) this.space.replaceChildren(h("p", { class: "cnb-empty", text: say("events.none") }));
+    this.page(Math.floor(a / PAGE));
+    this.page(Math.floor(Math.max(0, b - 1) / PAGE));
+  }
+
+  line(i, top) {
+    const e = this.row(i);
+    const props = { class: "cnb-ev-row", role: "row", "aria-rowindex": i + 2, style: `top:${top}px` };
+    if (!e) return h("div", { ...props, class: "cnb-ev-row wait" }, h("span", { role: "gridcell", class: "c-type", text: "…" }));
+    const on = this.picked?.seq === e.seq;
+    const bad = e.type === "session.error" || /^(?:failed|error)\b/.test(e.summary || "");
+    return h("div", { ...props, class: `cnb-ev-row${on ? " on" : ""}${e.ephemeral ? " eph" : ""}${bad ? " bad" : ""}`, "aria-selected": String(on), onClick: () => this.choose(e, i) }, this.columns.map(name => this.cell(name, e, i)));
+  }
+
+  cell(name, e, i) {
+    const props = { role: "gridcell", class: `c-${name}` };
+    const t = this.started ??= this.ctx.store.head.started ?? e.time;
+    if (name === "time") return h("span", { ...props, class: "c-time cnb-num", title: clockMs(e.time), text: (e.time - t).toFixed(3) });
+    if (name === "delta") {
+      const before = this.row(i - 1);
+      const d = before && this.sort[0] === "seq" ? Math.abs(e.time - before.time) : null;
+      return h("span", { ...props, class: `c-delta cnb-num${d >= 1 ? " big" : ""}`, text: d == null ? "" : `+${d < 10 ? d.toFixed(2) : d.toFixed(1)}` });
+    }
+    if (name === "type") return h("span", props, h("i", { class: "cnb-dot", "data-g": groupOf(e.type) }), e.type);
+    if (name === "turn") return h("span", { ...props, class: "c-turn cnb-num", text: e.turn == null ? "" : `${e.run ?? ""}.${e.turn}` });
+    if (name === "summary") return h("span", { ...props, text: (e.summary || "").replace(/\n/g, " ⏎ ").slice(0, 400) });
+    const value = e[name];
+    return h("span", { ...props, class: `c-${name} cnb-num`, text: value == null ? "" : typeof value === "number" ? Math.round(value).toLocaleString("en") : String(value) });
+  }
+
+  // --- doing ---
+  toggle(name, chip) {
+    if (this.off.has(name)) this.off.delete(name); else this.off.add(name);
+    chip.setAttribute("aria-pressed", String(!this.off.has(name)));
+    this.reload();
+  }
+
+  column(name, on) {
+    if (on) this.shownColumns.add(name); else this.shownColumns.delete(name);
+    this.heads();
+    this.paint();
+  }
+
+  order(key) {
+    this.sort = this.sort[0] === key ? [key, !this.sort[1]] : [key, key === "seq" || key === "type"];
+    this.follow(key === "seq" && this.sort[1]);
+    this.heads();
+    this.reload();
+    this.scroll.scrollTop = 0;
+  }
+
+  follow(on, quiet) {
+    this.following = on;
+    this.tail.setAttribute("aria-pressed", String(on));
+    this.tail.classList.toggle("on", on);
+    if (on && !quiet) this.toEnd();
+  }
+
+  toEnd() { this.moving = true; this.scroll.scrollTop = this.scroll.scrollHeight; }
+
+  async choose(e, i) {
+    this.picked = e;
+    this.at = i;
+    this.paint();
+    const event = e.id ? await this.ctx.act("event", { id: e.id }) : e;
+    if (this.picked !== e || event === false) return;
+    const text = JSON.stringify(event, null, 2);
+    const copy = button({ class: "cnb-icon", label: say("events.copy"), onClick: () => copyText(text, copy) }, icon("copy"));
+    replace(this.detail, h("header", {}, h("i", { class: "cnb-dot", "data-g": groupOf(e.type) }), h("b", { text: e.type }), h("span", { class: "cnb-gap" }), copy),
+      h("div", { class: "cnb-json" }, Object.entries(event).map(([key, value]) => tree(value, key, 1))));
+    this.detail.scrollTop = 0;
+  }
+
+  key(event) {
+    const page = Math.max(1, Math.floor(this.scroll.clientHeight / ROW) - 1);
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const i = Math.max(0, Math.min(this.count - 1, (this.at ?? this.first()) + step));
+    this.at = i;
+    this.reveal(i);
+    const e = this.row(i);
+    if (e) this.choose(e, i);
+  }
+
+  reveal(i) {
+    const y = i * ROW, high = this.scroll.clientHeight, top = this.top();
+    if (y < top) this.goTo(y);
+    else if (y + ROW > top + high) this.goTo(y + ROW - high);
+    this.paint();
+  }
+
+  // From the timeline or the conversation: the row of an event, or the first that holds a text.
+  jump(ref) {
+    this.wanted = ref;
+    if (this.types) this.find_(ref);
+  }
+
+  async find_(ref) {
+    this.wanted = null;
+    this.follow(false);
+    const { index } = await this.ctx.act("events.find", { ...this.filter(), sort: this.sort, event: ref.event ?? null, time: ref.time ?? null });
+    if (index == null) return;
+    this.goTo(Math.max(0, index * ROW - 60));
+    this.paint();
+    for (let wait = 0; wait < 40 && !this.row(index); wait += 1) await new Promise(done => setTimeout(done, 50));
+    const e = this.row(index);
+    if (e) this.choose(e, index);
+  }
+
+  async dataframe() {
+    const done = await this.ctx.act("events.dataframe", this.filter());
+    if (done) this.ctx.composer.fail(say("events.dataframeDone", done));
+  }
+
+  close() { clearTimeout(this.timer); cancelAnimationFrame(this.frame); }
+}
+
+// A value as a tree that opens; long texts are cut on screen, the copy button has them whole.
+function tree(value, key, depth) {
+  const name = key != null && h("span", { class: "j-key", text: key });
+  if (value === null || typeof value !== "object") {
+    const text = typeof value === "string" ? JSON.stringify(value.length > 2000 ? `${value.slice(0, 2000)}…` : value) : String(value);
+    return h("div", { class: "j-row" }, name, h("span", { class: `j-${value === null ? "null" : typeof value === "string" ? "str" : "num"}`, text }));
+  }
+  const keys = Object.keys(value), list = Array.isArray(value);
+  if (!keys.length) return h("div", { class: "j-row" }, name, h("span", { class: "cnb-dim", text: list ? "[]" : "{}" }));
+  return h("details", { class: "j-node", open: depth < 3 }, h("summary", {}, icon("chevron", "turn"), name, h("span", { class: "cnb-dim", text: list ? `[${keys.length}]` : `{${keys.length}}` })),
+    h("div", {}, keys.slice(0, 200).map(k => tree(value[k], k, depth + 1)), keys.length > 200 && h("div", { class: "j-row cnb-dim", text: `… ${keys.length - 200}` })));
+}

@@ -1,0 +1,203 @@
+"""Windows on a session's time: single bars while they are few, shares per column when they are many."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from copilot_nb.events import JSON
+from copilot_nb.fold.items import Message, Run, Tool, Turn
+from copilot_nb.state import SessionState
+from copilot_nb.widgets import view
+
+MANY = 240  # turns in a window, above which it is drawn in columns
+COLUMNS = 360
+KINDS = ("wait", "think", "stream", "tool", "ask", "fail")
+
+
+def window(state: SessionState, start: float | None, stop: float | None, width: int = 700) -> JSON:
+    """What is in sight between two moments.
+
+    Parameters
+    ----------
+    start, stop
+        Seconds since the session's first event; None is its begin or end.
+    width
+        Pixels to draw on.
+
+    Returns
+    -------
+    ``{from, to, end, now, runs, turns, messages, columns, over}``; times in seconds since the first event.
+    `turns` is None and `columns` set when there are too many to tell apart.
+    """
+    zero = state.started_at or 0.0
+    end = span(state)
+    a = 0.0 if start is None else start
+    b = end if stop is None else stop
+    turns = _between(state.turns, zero + a, zero + b)
+    many = len(turns) > MANY
+    runs = _runs(state.runs, zero + a, zero + b)
+    messages = _messages(state, zero + a, zero + b)
+    return {
+        "from": a,
+        "to": b,
+        "end": end,
+        "zero": zero,
+        "live": state.busy,
+        "runs": [_run(r, zero) for r in runs] if len(runs) <= MANY else None,
+        "turns": None if many else [_turn(t, zero) for t in turns],
+        "messages": [_message(m, zero) for m in messages[:MANY]],
+        "context": _context(turns, zero),
+        "columns": columns(turns, zero + a, zero + b) if many else None,
+        "over": overview(state, max(100, min(width, 900))),
+        "count": len(turns),
+    }
+
+
+def span(state: SessionState) -> float:
+    """Seconds from the first event to the last one."""
+    return max(0.001, (state.last_at or 0.0) - (state.started_at or 0.0))
+
+
+def _between(turns: list[Turn], a: float, b: float) -> list[Turn]:
+    first = bisect_right(turns, a, key=lambda t: t.t0) - 1
+    return turns[max(0, first) : bisect_left(turns, b, key=lambda t: t.t0)]
+
+
+def _runs(runs: list[Run], a: float, b: float) -> list[Run]:
+    first = bisect_right(runs, a, key=lambda r: r.t0) - 1
+    return runs[max(0, first) : bisect_left(runs, b, key=lambda r: r.t0)]
+
+
+def _messages(state: SessionState, a: float, b: float) -> list[Message]:
+    found = []
+    for message in state.messages.values():
+        sent = message.sent_at or message.landed_at or a
+        until = message.landed_at or message.removed_at or b
+        if sent <= b and until >= a and not message.nudge:
+            found.append(message)
+    return found
+
+
+def _less(t: float | None, zero: float) -> float | None:
+    return None if t is None else round(t - zero, 4)
+
+
+def _run(run: Run, zero: float) -> JSON:
+    return {
+        "key": f"r{run.n}",
+        "n": run.n,
+        "a": _less(run.t0, zero),
+        "b": _less(run.t1, zero),
+        "state": run.state,
+        "turns": len(run.turns),
+        "prompt": run.prompt[:80],
+    }
+
+
+def _turn(turn: Turn, zero: float) -> JSON:
+    return {
+        "key": turn.key,
+        "run": turn.run,
+        "n": turn.n,
+        "a": _less(turn.t0, zero),
+        "first": _less(turn.first_at, zero),
+        "text": _less(turn.text_at, zero),
+        "said": _less(turn.said_at, zero),
+        "b": _less(turn.t1, zero),
+        "in": turn.tokens_in,
+        "out": turn.tokens_out,
+        "event": turn.event_id,
+        "tools": [_tool(tool, zero) for tool in turn.tools],
+    }
+
+
+def _tool(tool: Tool, zero: float) -> JSON:
+    code, _ = view.code_of(tool.name, tool.arguments)
+    return {
+        "key": tool.key,
+        "id": tool.id,
+        "name": tool.name,
+        "arg": view.first_line(code)[:80],
+        "a": _less(tool.t0, zero),
+        "b": _less(tool.t1, zero),
+        "state": tool.state,
+        "asked": _less(tool.asked_at, zero),
+        "answered": _less(tool.answered_at, zero),
+        "error": (tool.error or "")[:120],
+    }
+
+
+def _message(message: Message, zero: float) -> JSON:
+    return {
+        "key": view.key_of(message),
+        "lane": message.lane,
+        "state": message.state,
+        "text": message.text[:120],
+        "sent": _less(message.sent_at or message.landed_at, zero),
+        "landed": _less(message.landed_at, zero),
+        "removed": _less(message.removed_at, zero),
+        "run": message.run,
+        "turn": message.turn,
+        "reason": message.reason,
+    }
+
+
+def _context(turns: list[Turn], zero: float) -> list[list[float]]:
+    """Steps of the context's size, at most one per column."""
+    step = max(1, len(turns) // COLUMNS)
+    return [[round((t.said_at or t.t0) - zero, 3), t.context] for t in turns[::step] if t.context]
+
+
+def _parts(turn: Turn, now: float) -> Iterable[tuple[str, float, float]]:
+    end = turn.t1 or now
+    said = turn.said_at or end
+    first = min(turn.first_at or said, said)
+    text = min(turn.text_at or first, said)
+    yield "wait", turn.t0, first
+    yield "think", first, text
+    yield "stream", text, said
+    for tool in turn.tools:
+        stop = tool.t1 or now
+        if tool.asked_at is not None:
+            answered = tool.answered_at or stop
+            yield "ask", tool.asked_at, answered
+            yield "fail" if tool.state == "failed" else "tool", answered, stop
+        else:
+            yield "fail" if tool.state == "failed" else "tool", tool.t0, stop
+
+
+def columns(turns: list[Turn], a: float, b: float, count: int = COLUMNS) -> JSON:
+    """For each kind of time, the share it takes of each column, in percent (tools in parallel: over 100)."""
+    width = (b - a) / count or 1.0
+    shares = {kind: [0.0] * count for kind in KINDS}
+    for turn in turns:
+        for kind, start, stop in _parts(turn, b):
+            row = shares[kind]
+            first, last = int((start - a) / width), int((stop - a) / width)
+            for column in range(max(0, first), min(count - 1, last) + 1):
+                left = a + column * width
+                row[column] += max(0.0, min(stop, left + width) - max(start, left))
+    return {kind: [round(100 * value / width) for value in row] for kind, row in shares.items()}
+
+
+def overview(state: SessionState, count: int) -> JSON:
+    """The whole session in columns, or its single bars while they are few; kept until enough has changed."""
+    turns = state.turns
+    key = (len(turns) // max(1, len(turns) // 500), count, state.generation, state.busy)
+    kept = getattr(state, "_overview", None)
+    if kept is not None and kept[0] == key and len(turns) > MANY:
+        shown: JSON = kept[1]
+        return shown
+    zero, end = state.started_at or 0.0, span(state)
+    shown = {
+        "end": end,
+        "columns": columns(turns, zero, zero + end, count // 2),
+        "steers": [
+            _less(m.sent_at, zero)
+            for m in list(state.messages.values())[-2000:]
+            if m.lane == "steering" and m.sent_at
+        ][:300],
+    }
+    state._overview = (key, shown)  # type: ignore[attr-defined]
+    return shown
