@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from matching import Matcher, first_difference
 from projection import JSON, core_events, elider, request_messages, vocabulary
@@ -14,25 +13,12 @@ from tolerances import comparable_disk, comparable_events, disk_spine, racy_fact
 def observed(rig: Rig, *, elide: bool = False) -> JSON:
     """What a finished rig saw, in the form of a case file."""
     text = elider(vocabulary(rig.spec)) if elide else str
-    places = {str(rig.work): "<cwd>", str(rig.home): "<home>", str(rig.folder): "<run>"}
     requests = [request_messages(request["body"], text) for request in rig.model.requests]
     return {
         "core_events": core_events(rig.events, text),
-        "llm_requests": _placed(requests, places),
+        "llm_requests": requests,
         "events_jsonl": [{"type": line["type"]} for line in rig.disk],
     }
-
-
-def _placed(value: Any, places: dict[str, str]) -> Any:
-    if isinstance(value, str):
-        for path, name in places.items():
-            value = value.replace(path, name)
-        return value
-    if isinstance(value, list):
-        return [_placed(item, places) for item in value]
-    if isinstance(value, dict):
-        return {key: _placed(item, places) for key, item in value.items()}
-    return value
 
 
 def difference(case: JSON, got: JSON) -> str | None:

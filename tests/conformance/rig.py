@@ -15,7 +15,7 @@ from following import Course
 from model_server import ModelServer
 from projection import JSON
 
-TOOLS = ("gate", "echo", "boom", "fail", "big", "none", "done")
+PATIENCE = 60.0  # s to wait for what must come; a loaded machine is slow
 TOOL_SCHEMA = {
     "type": "object",
     "properties": {"id": {"type": "string"}, "text": {"type": "string"}, "n": {"type": "integer"}},
@@ -233,19 +233,19 @@ class Rig:
         def ready() -> bool:
             return self.count(action["event"], action.get("match")) >= action.get("n", 1)
 
-        await self.until(ready, action.get("timeout", 20), json.dumps(action))
+        await self.until(ready, action.get("timeout", PATIENCE), json.dumps(action))
 
     async def _do_wait_request(self, action: JSON) -> None:
         def ready() -> bool:
             return len(self.model.requests) >= action["n"]
 
-        await self.until(ready, action.get("timeout", 20), json.dumps(action))
+        await self.until(ready, action.get("timeout", PATIENCE), json.dumps(action))
 
     async def _do_wait_tool(self, action: JSON) -> None:
         def ready() -> bool:
             return action["id"] in self.tools_started
 
-        await self.until(ready, action.get("timeout", 20), json.dumps(action))
+        await self.until(ready, action.get("timeout", PATIENCE), json.dumps(action))
 
     async def _do_finish_tool(self, action: JSON) -> None:
         future = self.gate(action["id"])

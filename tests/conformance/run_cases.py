@@ -37,6 +37,7 @@ def make_rig(runtime: str, case: JSON, folder: Path) -> Rig:
         from cli_rig import CliRig
 
         return CliRig(case, folder)
+    import openai  # noqa: F401  # half a second that no case should wait for
     from session_rig import SessionRig
 
     return SessionRig(case, folder, runtime)
