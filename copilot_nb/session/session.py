@@ -68,6 +68,7 @@ class Session(Tables):
         self.model = self.model_label = ""
         self.model_kind = "provider"
         self.tasks: set[asyncio.Task[Any]] = set()
+        self.waits: set[Wait] = set()
         self.queue = SessionQueue(self)
         self._busy = False
         self._handlers: list[Handler] = []
@@ -286,6 +287,8 @@ class Session(Tables):
         await loops.on(self.loop, self._runtime.close())
         self.closed = True
         self._busy = False
+        for wait in tuple(self.waits):
+            wait.wake()
 
     # -- answers -----------------------------------------------------------------------------------------
     async def respond(self, request_id: str, answer: Decision | Answer) -> None:

@@ -56,15 +56,18 @@ class Wait:
             self._done = True
         self._changed.set()
 
+    def wake(self) -> None:
+        """Look again at how things stand."""
+        self._changed.set()
+
     async def result(self, timeout: float | None, idle_timeout: float | None) -> WaitResult:
         """See `Session.wait`."""
         session, loop = self._session, asyncio.get_running_loop()
         ends = None if timeout is None else loop.time() + timeout
         off = session.on(self._hear)
+        session.waits.add(self)
         try:
             while session.busy and not self._done:
-                if session.closed:
-                    raise SessionClosed(f"Session {session.id} was closed while it was waited for.")
                 left = None if ends is None else ends - loop.time()
                 waits = [seconds for seconds in (left, idle_timeout) if seconds is not None]
                 self._changed.clear()
@@ -81,6 +84,9 @@ class Wait:
                         f"Stopped waiting: {what} ({session.state.describe()}). The run goes on; "
                         "wait again, or abort it."
                     ) from None
+            if session.closed and not self._done:
+                raise SessionClosed(f"Session {session.id} was closed while it was waited for.")
         finally:
             off()
+            session.waits.discard(self)
         return WaitResult(not session.busy, self._complete, session.state.last_answer, self._errors)

@@ -66,7 +66,8 @@ class BackgroundTask(Protocol):
 
         Returns
         -------
-        ``{"content": notice for the model, "kind": {...}, "read": {"name", "arguments", "result"}}``
+        ``{"content": notice for the model, "kind": {...}, "read": {"name", "arguments", "result"}}``;
+        an empty dict when the end is no news (the model itself stopped it).
         """
 
 

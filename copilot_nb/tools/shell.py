@@ -140,6 +140,7 @@ class Shells:
         command = self._commands.get(str(arguments.get("shellId")))
         if command is None:
             return self._unknown(arguments)
+        command.told = True  # its end is no news to the model
         command.stop()
         await asyncio.wait({command.done}, timeout=GRACE + 5)
         return ToolResult(command.report())
@@ -178,7 +179,7 @@ class Command:
         self.done: asyncio.Future[int] = self._loop.create_future()
         self._progress: Callable[[str], None] | None = progress
         self._output = Capture(self._tell)
-        self._ended = False
+        self._ended = self.told = False
         shell = shutil.which("bash") or shutil.which("sh")
         if shell is None:
             raise FileNotFoundError("there is neither bash nor sh on this machine")
@@ -216,6 +217,8 @@ class Command:
         except asyncio.CancelledError:  # the session closes
             self.stop()
             raise
+        if self.told:
+            return {}
         said = f"The shell command “{self.description}” (shell id {self.id}) has ended with exit code {code}."
         return {
             "content": said,

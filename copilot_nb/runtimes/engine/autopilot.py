@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from copilot_nb.errors import ToolError
 from copilot_nb.events import JSON
 from copilot_nb.runtimes.engine import words
 from copilot_nb.runtimes.engine.core import Core
@@ -11,7 +12,13 @@ from copilot_nb.tools.base import Tool, ToolContext, ToolResult
 
 
 def _complete(arguments: JSON, context: ToolContext) -> ToolResult:
-    return ToolResult(str(arguments.get("summary") or "The task is complete."))
+    summary = arguments.get("summary")
+    if not isinstance(summary, str) or not summary:
+        raise ToolError("task_complete needs a summary of what was done.")
+    return ToolResult(summary)
+
+
+_NUDGED = ("done", "rejected")  # how a run may end and still be nudged on
 
 
 TASK_COMPLETE = Tool(
@@ -47,7 +54,12 @@ class Autopilot:
         """Whether to go on after a run that ended so; says that the cap is reached."""
         config = self.core.config
         available = config.available_tools is None or TASK_COMPLETE.name in config.available_tools
-        if self.core.mode != "autopilot" or end != "done" or not config.continuation_enabled or not available:
+        if (
+            self.core.mode != "autopilot"
+            or end not in _NUDGED
+            or not config.continuation_enabled
+            or not available
+        ):
             return False
         if self.nudges >= config.max_continues:
             self.stopped("cap_reached")

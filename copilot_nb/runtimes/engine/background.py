@@ -29,10 +29,11 @@ class Background:
         notice = await task.wait()
         self._tasks.pop(task.id, None)
         self._core.ephemeral("session.background_tasks_changed", {})
-        item = self._core.lanes.make()
-        item.notice = notice
-        self._core.lanes.queue.append(item)
-        self._core.pending_modified()
+        if notice:
+            item = self._core.lanes.make()
+            item.notice = notice
+            self._core.lanes.queue.append(item)
+            self._core.pending_modified()
         self._wake()
 
     def cancel(self) -> None:

@@ -117,34 +117,30 @@ class Calls:
                 shown = parsed if isinstance(parsed, dict) else {}
                 start = {"toolCallId": call.id, "toolName": call.name, "arguments": shown}
                 self._core.stored("tool.execution_start", {**start, "model": model, "turnId": turn["turnId"]})
-        tasks = [
-            asyncio.create_task(
-                self._one(place, call, tools.get(call.name), arguments[call.id], turn, outcome, tools)
-            )
-            for place, call in enumerate(calls)
-        ]
+        last = [place for place, call in enumerate(calls) if tools.get(call.name) is TASK_COMPLETE]
+        first = [place for place in range(len(calls)) if place not in last]
         try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks, timeout=_PATIENCE)
-            raise
+            for group in (first, last):  # the task is done when everything else is (reference §9)
+                tasks = [
+                    asyncio.create_task(
+                        self._one(place, calls[place], tools, arguments[calls[place].id], turn, outcome)
+                    )
+                    for place in group
+                ]
+                await _all(tasks)
         finally:
             outcome.over = True
-        for task in tasks:
-            task.result()  # a fault of ours is raised, not lost
 
     async def _one(
         self,
         place: int,
         call: ToolCall,
-        tool: Tool | None,
+        tools: dict[str, Tool],
         arguments: Any,
         turn: JSON,
         outcome: Outcome,
-        tools: dict[str, Tool],
     ) -> None:
+        tool = tools.get(call.name)
         await asyncio.sleep(0)  # every call has started before the first is done
         if isinstance(arguments, BadArguments):
             result = ToolResult(words.bad_arguments(call.arguments, str(arguments)), error=str(arguments))
@@ -229,6 +225,21 @@ class Calls:
         self._core.stored("tool.execution_complete", data)
 
 
+async def _all(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for all; when cancelled, cancel all, and leave a handler behind that does not let go."""
+    if not tasks:
+        return
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=_PATIENCE)
+        raise
+    for task in tasks:
+        task.result()  # a fault of ours is raised, not lost
+
+
 def _refusal(decision: Decision | None) -> ToolResult | None:
     if decision is None or decision.kind.startswith("approve"):
         return None
@@ -258,6 +269,14 @@ def parse(raw: str) -> JSON | BadArguments | NotAnObject:
     return value if isinstance(value, dict) else NotAnObject(raw)
 
 
-def as_sent(call: ToolCall) -> ToolCall:
-    """A call as the history keeps it: arguments that are no JSON would make every later request fail."""
-    return ToolCall(call.id, call.name, "{}") if isinstance(parse(call.arguments), BadArguments) else call
+def as_sent(calls: list[ToolCall]) -> list[ToolCall]:
+    """Calls as the history keeps them (reference §12).
+
+    Arguments that are no JSON would make every later request fail; of two calls with one id, the first
+    one's arguments were used for both.
+    """
+    first: dict[str, str] = {}
+    for call in calls:
+        valid = not isinstance(parse(call.arguments), BadArguments)
+        first.setdefault(call.id, call.arguments if valid else "{}")
+    return [ToolCall(call.id, call.name, first[call.id]) for call in calls]

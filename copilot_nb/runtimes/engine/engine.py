@@ -12,12 +12,12 @@ from copilot_nb.events import JSON, Event, EventSource, new_id, now, to_line
 from copilot_nb.models.base import Request
 from copilot_nb.permissions import Decision
 from copilot_nb.runtimes.base import Answer, Emit, Message, Mode
-from copilot_nb.runtimes.engine import words
 from copilot_nb.runtimes.engine.asks import Asks
 from copilot_nb.runtimes.engine.config import EngineConfig
 from copilot_nb.runtimes.engine.core import Core
-from copilot_nb.runtimes.engine.history import History, rebuild, unfinished_calls
+from copilot_nb.runtimes.engine.history import History, rebuild
 from copilot_nb.runtimes.engine.loop import Loop
+from copilot_nb.runtimes.engine.open_calls import OpenCalls
 from copilot_nb.runtimes.engine.queue import EngineQueue
 from copilot_nb.runtimes.engine.rewind import rewind
 from copilot_nb.runtimes.engine.waiting import waiting_messages
@@ -40,7 +40,7 @@ class Engine:
         self._asks = Asks(core)
         self.queue = EngineQueue(core, lambda: self._loop.wake())
         self._loop = Loop(core, self.queue, self._asks)
-        self._unfinished: list[str] = []
+        self._open_calls = OpenCalls(core)
         self._started = time.time()
         store.on_failure = self._disk
 
@@ -82,8 +82,12 @@ class Engine:
         home: str | os.PathLike[str] | None = None,
         *,
         recover: bool = True,
+        continue_pending_work: bool = False,
     ) -> tuple[Engine, list[Event]]:
         """Go on with a recorded session, whoever recorded it (reference §13); also its events so far.
+
+        With `continue_pending_work`, calls that were open wait for `handle_pending_tool_call`, and everything
+        else waits for them; otherwise they are answered as interrupted before the next message.
 
         Raises
         ------
@@ -96,7 +100,8 @@ class Engine:
         core.source.last_stored = events[-1].id
         systems = [e.data.get("content") for e in events if e.type == "system.message"]
         core.last_system = systems[-1] if systems else None
-        engine._unfinished = unfinished_calls(events)
+        engine._open_calls.found(events, hold=continue_pending_work)
+        engine._loop.held = bool(engine._open_calls)
         core.stored(
             "session.resume",
             {
@@ -152,9 +157,9 @@ class Engine:
     def _accept(self, messages: list[Message], mode: str) -> list[str]:
         """Put an entry in its lane; nothing is awaited between looking and changing."""
         self._check_open()
-        self._answer_unfinished()
+        self._open_calls.interrupt()
         core, lanes = self._core, self._core.lanes
-        from_idle = not core.processing and not lanes
+        from_idle = not core.processing and not lanes and not self._loop.held
         item = lanes.make(*messages, from_idle=from_idle)
         steer = mode == "immediate" and core.processing
         lane, waiting = ("steering", lanes.steering) if steer else ("queue", lanes.queue)
@@ -169,18 +174,20 @@ class Engine:
         self._loop.wake()
         return [message_id for message_id, _ in item.messages]
 
-    def _answer_unfinished(self) -> None:
-        """Close the calls that were running when the log broke off, once, before the next message (§13)."""
-        calls, self._unfinished = self._unfinished, []
-        for call_id in calls:
-            error = {"message": words.INTERRUPTED, "code": "interrupted"}
-            done = {"toolCallId": call_id, "success": False, "error": error}
-            self._core.stored(
-                "tool.execution_complete", {**done, "model": "resumed", "interactionId": "resume"}
-            )
-        if calls:
-            text = f"{len(calls)} tool call(s) had not finished when the session ended: {', '.join(calls)}."
-            self._core.stored("session.warning", {"warningType": "interrupted_tools", "message": text})
+    def pending_tool_calls(self) -> list[JSON]:
+        """Calls of a resumed session that wait for a late result (``continue_pending_work``, §13)."""
+        return self._open_calls.pending()
+
+    async def handle_pending_tool_call(self, request_id: str, result: str) -> None:
+        """Give a late result; after the last one the run goes on, before what was sent meanwhile."""
+        self._check_open()
+        if late := self._open_calls.handle(request_id, result):
+            item = self._core.lanes.make()
+            item.late = late
+            self._core.lanes.queue.insert(0, item)
+            self._core.pending_modified()
+            self._loop.held = False
+            self._loop.wake()
 
     async def withdraw(self, message_id: str, expected_prompt: str) -> JSON:
         """See `Runtime`."""
@@ -190,7 +197,7 @@ class Engine:
                 return {"removed": False, "interrupted": False}
             self.queue.take_out(*found, reason="withdrawn")
             return {"removed": True, "interrupted": False}
-        if message_id != self.queue.running:
+        if message_id != self.queue.running or self._core.lanes:
             return {"removed": False, "interrupted": False}
         self._core.pending_modified()
         self._loop.cancel_run("withdraw")
@@ -232,12 +239,11 @@ class Engine:
         """See `Runtime`."""
         if self._core.closed:
             return
-        task = self._loop.task
-        if task is not None:
+        self.shut_down()  # first: the log just stops there, and a resume finds what was open (§13)
+        if (task := self._loop.task) is not None:
             self._loop.cancel_run("close")
             task.cancel()
             await asyncio.wait([task], timeout=2)
-        self.shut_down()
         await self.config.model.close()
 
     def shut_down(self) -> None:

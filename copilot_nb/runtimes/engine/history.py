@@ -42,16 +42,18 @@ class History:
         if said:
             self.user_texts.append(said)
 
-    def add_assistant(self, text: str, calls: Iterable[ToolCall] = ()) -> None:
-        """An answer; one with neither text nor calls is left out, since no provider takes it."""
+    def add_assistant(self, text: str, calls: Iterable[ToolCall] = (), reasoning: str = "") -> None:
+        """An answer; the thinking before it goes back to the model as long as the session is open."""
         tool_calls = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
             for c in calls
         ]
+        message: JSON = {"role": "assistant", "content": text or None}
         if tool_calls:
-            self.keep({"role": "assistant", "content": text or None, "tool_calls": tool_calls})
-        elif text:
-            self.keep({"role": "assistant", "content": text})
+            message["tool_calls"] = tool_calls
+        if reasoning:
+            message["reasoning_content"] = reasoning
+        self.keep(message)
 
     def add_results(self, calls: Iterable[ToolCall], results: list[str | None]) -> None:
         """The results of one turn's calls, in call order; a missing one is told to be interrupted."""
@@ -109,7 +111,7 @@ def _call(request: JSON) -> ToolCall:
     return ToolCall(str(request.get("toolCallId")), str(request.get("name")), text)
 
 
-def unfinished_calls(events: list[Event]) -> list[str]:
+def unfinished_calls(events: Iterable[Event]) -> list[str]:
     """Calls that were running when the log broke off (reference §13): started, not completed, turn open."""
     open_calls: dict[str, None] = {}
     for event in events:

@@ -26,6 +26,10 @@ class Item:
         Accepted while nothing ran and nothing waited: it is delivered as ``idle``.
     notice
         The end of a background task, in place of a message (reference §3).
+    late
+        Late results of tool calls that were open when the session was resumed (reference §13).
+    announced
+        That it leaves the queue was said already.
     recency
         Grows with each acceptance, over both lanes.
     """
@@ -34,12 +38,19 @@ class Item:
     messages: list[tuple[str, Message]]
     from_idle: bool = False
     notice: JSON | None = None
+    late: list[JSON] = field(default_factory=list)
+    announced: bool = False
     recency: int = 0
 
     @property
     def message_id(self) -> str:
         """The first message's id."""
         return self.messages[0][0] if self.messages else self.id
+
+    @property
+    def continues(self) -> bool:
+        """Whether its run belongs to the interaction before it (reference §0.6)."""
+        return bool(self.notice or self.late or any(m.source == "system" for _, m in self.messages))
 
     @property
     def text(self) -> str:
@@ -55,15 +66,16 @@ class Lanes:
     steering: list[Item] = field(default_factory=list)
     in_flight: list[Item] = field(default_factory=list)
     paused: bool = False
+    now: Item | None = None
     _count: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.queue or self.steering)
+        return bool(self.queue or self.steering or self.now)
 
     def make(self, *messages: Message, from_idle: bool = False) -> Item:
         """A new entry, in neither lane yet."""
         self._count += 1
-        return Item(str(self._count), [(new_id(), m) for m in messages], from_idle, None, self._count)
+        return Item(str(self._count), [(new_id(), m) for m in messages], from_idle, recency=self._count)
 
     def touch(self, item: Item) -> None:
         """Make an entry the most recent one."""
@@ -71,7 +83,10 @@ class Lanes:
         item.recency = self._count
 
     def take_next(self) -> Item | None:
-        """The next queue entry, unless the queue is paused."""
+        """The entry that was sent now, else the next of the queue, unless the queue is paused."""
+        if self.now is not None:
+            item, self.now = self.now, None
+            return item
         return self.queue.pop(0) if self.queue and not self.paused else None
 
     def take_steers(self) -> list[Item]:

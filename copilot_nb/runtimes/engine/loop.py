@@ -44,18 +44,19 @@ class Loop:
         self.run: Run | None = None
         self.task: asyncio.Task[None] | None = None
         self.run_task: asyncio.Task[End] | None = None
+        self.held = False  # open calls of a resumed session come first
         self.stop: str | None = None  # why the running run is being cancelled
         self._woken = asyncio.Event()
         self._settlers: list[asyncio.Future[None]] = []
         self.say = Speech(core)
 
-    # -- the drain ---------------------------------------------------------------------------------------
     def wake(self) -> None:
         """Have the drain look at the lanes; it starts when none runs."""
         self._woken.set()
-        if self.core.closed or (self.core.lanes.paused and self.task is None):
+        lanes = self.core.lanes
+        if self.core.closed or self.held or self.task is not None:
             return
-        if self.task is None and self.core.lanes:
+        if lanes.now or (lanes and not lanes.paused):
             self.core.processing = True
             self.task = asyncio.get_running_loop().create_task(self._drain())
 
@@ -99,13 +100,13 @@ class Loop:
                 self.core.pending_modified()
         return lanes.take_next()
 
-    # -- a run -------------------------------------------------------------------------------------------
     async def _one_run(self, item: Item | None) -> End:
         """One run from its message to its end; None is a nudge of the autopilot (§9)."""
         core = self.core
         core.processing, self.stop = True, None
-        core.pending_modified()
-        reuse = item is not None and (item.notice or any(m.source == "system" for _, m in item.messages))
+        if item is None or not item.announced:
+            core.pending_modified()
+        reuse = item is not None and item.continues
         interaction = self.last_interaction if reuse and self.last_interaction else new_id()
         run = self.run = Run(item.message_id if item else new_id(), interaction)
         self.last_interaction = run.interaction_id
@@ -138,7 +139,7 @@ class Loop:
         if stop in ("interrupt", "withdraw"):
             core.stored("abort", {"reason": "user_abort"})
             if stop == "withdraw" and run.first_event:
-                rewind(core, run.first_event)
+                rewind(core, run.first_event, uncounted=1)
         if end in ("task_complete", "error", "aborted"):
             self.autopilot.stopped(end)
         if stop == "abort":
@@ -198,15 +199,15 @@ class Loop:
             return None
         self.say.answer(run, reply, deltas)
         if not calls:
-            if not reply.text:
+            if not reply.text and run.turn == 0:
                 raise CallFailed(ModelError(words.EMPTY_REPLY), "query")
-            core.history.add_assistant(reply.text)
+            core.history.add_assistant(reply.text, (), reply.reasoning)
             return "done"
         outcome = Outcome([None] * len(calls))
         try:
             await self.calls.run(calls, run.where, outcome, self.say.is_autopilot(run))
         finally:  # every call is answered in the history, also after an abort (copilot-cli#3183)
-            core.history.add_assistant(reply.text, [as_sent(call) for call in calls])
+            core.history.add_assistant(reply.text, as_sent(calls), reply.reasoning)
             core.history.add_results(calls, outcome.results)
         if outcome.rejected:
             return "rejected"
@@ -227,7 +228,6 @@ class Loop:
         self.compaction.begin_turn(Request([self.say.system_message()], tools), first=run.turn == 0)
         return request
 
-    # -- from outside ------------------------------------------------------------------------------------
     def cancel_run(self, why: str) -> None:
         """Cancel the running run; what that means is told at its end."""
         self.stop = why

@@ -102,9 +102,12 @@ class EngineQueue:
         """See `Queue`."""
         lanes = self._core.lanes
         place = lanes.find(id)
-        if not self._core.processing:
-            return False
         item = lanes.queue.pop(place)
+        if not self._core.processing:  # it runs at once, also when the queue is paused
+            item.from_idle, item.announced, lanes.now = False, True, item
+            self._core.pending_modified()
+            self._wake()
+            return True
         lanes.steering.append(item)
         lanes.touch(item)
         end = len(lanes.steering) - 1

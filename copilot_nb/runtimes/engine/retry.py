@@ -39,6 +39,7 @@ _SERVER = Rule("api_error", "query", (0.8, 1.1, 2.2, 4.5, 9.0))
 _RATE = Rule("rate_limit", "rate_limit", (5.0, 7.0, 9.0, 11.0, 19.0))
 _AUTH = Rule("transient_auth_error", "authentication", (1.0, 1.0))
 _STREAM = Rule("streaming_error", "query", (1.1, 1.1, 1.1, 1.1, 1.1))
+_FORBIDDEN = Rule("", "authentication", ())
 _REFUSED = Rule("", "query", ())
 
 
@@ -49,6 +50,8 @@ def rule_for(error: ModelError) -> Rule:
         return _STREAM
     if status == 401:
         return _AUTH
+    if status == 403:
+        return _FORBIDDEN
     if status == 429:
         return _RATE
     if status >= 500 or status == 408:

@@ -57,6 +57,8 @@ class Speech:
         elif item.notice is not None:
             self._notice(run, item.notice)
             return
+        elif item.late:
+            self._late(item.late)
         else:
             for place, (message_id, message) in enumerate(item.messages):
                 last = place == len(item.messages) - 1
@@ -128,6 +130,13 @@ class Speech:
         core.stored("tool.execution_complete", done)
         core.history.add_assistant("", [call])
         core.history.add_results([call], [read["result"]])
+
+    def _late(self, results: list[JSON]) -> None:
+        """Results that came after a resume (reference §13)."""
+        for late in results:
+            self._core.stored("external_tool.completed", {"requestId": late["requestId"]})
+            done = {"toolCallId": late["toolCallId"], "success": True, "result": {"content": late["result"]}}
+            self._core.stored("tool.execution_complete", done)
 
     def _system(self, run: Run) -> None:
         """Delivered with every run, stored when it changed (reference §1)."""
