@@ -32,8 +32,8 @@ def timeline(run: Run) -> str:
 
 def _row(label: str, words: str, height: int, shapes: Sequence[str], aria: str) -> str:
     svg = (
-        f'<svg viewBox="0 0 {W} {height}" width="100%" height="{height}" preserveAspectRatio="none" '
-        f'role="img" aria-label="{escape(aria)}">{"".join(shapes)}</svg>'
+        f'<svg viewBox="0 0 {W} {height}" width="100%" height="{height}" style="height:{height}px" '
+        f'preserveAspectRatio="none" role="img" aria-label="{escape(aria)}">{"".join(shapes)}</svg>'
     )
     return (
         f'<tr><th align="left">{escape(label)}</th><td class="sum">{escape(words)}</td><td>{svg}</td></tr>\n'

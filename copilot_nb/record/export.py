@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from html import escape
 from pathlib import Path
+from typing import Protocol
 
 from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.events import JSON
@@ -25,7 +27,16 @@ color:light-dark(rgba(0,0,0,.87),rgba(255,255,255,.87))}}.cnb-record+.cnb-record
 """
 
 
-def export(state: SessionState, path: str | Path, *, model: str = "") -> Path:
+class Source(Protocol):
+    """What can be exported: a session, or a log."""
+
+    @property
+    def state(self) -> SessionState: ...
+    @property
+    def model_label(self) -> str: ...
+
+
+def export(source: Source, path: str | os.PathLike[str]) -> Path:
     """Write every run of a session to a file; the name's ending says how: ``.html``, ``.md`` or ``.ipynb``.
 
     Returns
@@ -43,7 +54,7 @@ def export(state: SessionState, path: str | Path, *, model: str = "") -> Path:
     makers = {".html": _page, ".md": _markdown, ".ipynb": _notebook}
     if path.suffix not in makers:
         raise UsageError(f"Cannot export to {path.name!r}: end the name in {', '.join(makers)}.")
-    text = makers[path.suffix](state, model)
+    text = makers[path.suffix](source.state, source.model_label)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -179,7 +179,7 @@ class Feed:
             if count <= 0 and place + len(part) < len(runs[run - 1].items):
                 return {"items": items, "more": more, "tail": False}
             run, place = run + 1, 0
-        return {"items": items, "more": more, "tail": run > len(runs)}
+        return {"items": items, "more": more, "tail": run == 0 or run > len(runs)}
 
 
 def _print(tool: Tool) -> tuple[Any, ...]:

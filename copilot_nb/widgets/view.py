@@ -166,8 +166,36 @@ def summary(tool: Tool) -> str:
     diff = diff_counts(tool.detail or "")
     if diff:
         return diff
+    return _shape(text) or _lines(text)
+
+
+def _lines(text: str) -> str:
     lines = text.count("\n") + 1
     return text[:60] if lines == 1 else f"{lines} lines"
+
+
+def _shape(text: str) -> str:
+    """How much JSON there is: rows and columns of a split table, entries of a list."""
+    if text[0] not in "{[" or len(text) > 200_000:
+        return ""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return ""
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("columns"), list)
+        and isinstance(value.get("data"), list)
+    ):
+        return f"{len(value['data'])} rows × {len(value['columns'])} columns"  # noqa: RUF001
+    lists = (
+        [(key, part) for key, part in value.items() if isinstance(part, list)]
+        if isinstance(value, dict)
+        else []
+    )
+    if len(lists) == 1:
+        return f"{len(lists[0][1])} {lists[0][0]}"
+    return f"{len(value)} items" if isinstance(value, list) else f"{len(value)} keys"
 
 
 def diff_counts(text: str) -> str:

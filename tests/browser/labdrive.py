@@ -104,6 +104,9 @@ class LabServer:
         if jupyter_path is not None:
             env["JUPYTER_PATH"] = str(jupyter_path)
         self.copilot_home = self.home / "copilot"
+        (self.home / "config" / "labconfig").mkdir(parents=True)
+        off = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+        (self.home / "config" / "labconfig" / "page_config.json").write_text(json.dumps(off))
         self.log = (self.home / "server.log").open("w")
         self.process = subprocess.Popen(
             [

@@ -11,7 +11,6 @@ export class TurnView {
     this.head = h("header");
     this.think = h("details", { class: "cnb-think", hidden: true }, h("summary"), h("p"));
     this.text = new Growing(turn.text || "");
-    this.caret = h("span", { class: "cnb-caret", "aria-hidden": "true" });
     this.list = h("div", { class: "cnb-tools", hidden: true });
     this.asks = h("div");
     this.el = h("section", { class: "cnb-turn", "data-ref": turn.key, "aria-label": say("turn.name", turn) },
@@ -33,7 +32,7 @@ export class TurnView {
     this.thought();
     if (!live || turn.said != null) this.text.finish(turn.text || "");
     else if (turn.text !== undefined && this.text.text.length !== turn.text.length) this.text.finish(turn.text);
-    this.blink();
+    this.text.el.classList.toggle("writing", turn.phase === "write");
     for (const tool of turn.tools || []) this.tool(tool);
   }
 
@@ -46,12 +45,6 @@ export class TurnView {
     const words = running || turn.first == null || end == null ? say(running ? "turn.thinking" : "turn.thought") : say("turn.thoughtFor", { time: secs(end - turn.first) });
     replace(this.think.firstChild, icon("chevron", "turn"), words);
     if (this.think.lastChild.textContent !== turn.think) this.think.lastChild.textContent = turn.think || "";
-  }
-
-  blink() {
-    if (this.turn.phase !== "write") return this.caret.remove();
-    const last = this.text.el.lastElementChild;
-    (last && last.tagName === "P" ? last : this.text.el).after(this.caret);
   }
 
   piece(change) {
