@@ -60,6 +60,7 @@ def open_session(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     recover: bool = True,
+    continue_pending_work: bool = False,
     **settings: Any,
 ) -> Session:
     """Open a session: a new one, or an existing one where it left off.
@@ -92,6 +93,8 @@ def open_session(
         Limits of each run.
     recover
         Repair a log with bad lines (the old one is kept beside it); False: `CorruptLog`.
+    continue_pending_work
+        Calls that were open when the log broke off wait for a late result; see `Engine.resume`.
     settings
         Any further field of `EngineConfig`, such as ``system_prompt`` or ``max_continues``; for the copilot
         runtime, any further field of its `CopilotOptions`.
@@ -119,7 +122,7 @@ def open_session(
         chosen = open_model(model, base_url=base_url, api_key=api_key, wire_api=wire_api)
         _check_settings(settings, EngineConfig)
         config = EngineConfig(chosen, offered, policy, limits=limits, **settings)
-        session = loops.call(loop, lambda: _open_engine(*common, config, recover))
+        session = loops.call(loop, lambda: _open_engine(*common, config, recover, continue_pending_work))
     else:
         from copilot_nb.session.opening_copilot import open_copilot
 
@@ -149,6 +152,7 @@ def _open_engine(
     policy: Policy,
     config: EngineConfig,
     recover: bool,
+    continue_pending_work: bool,
 ) -> Session:
     past: list[Event] = []
     if config.model.kind == "demo":
@@ -157,7 +161,12 @@ def _open_engine(
     if (session_folder(session_id, home) / EVENTS).exists():
         held: list[tuple[Event, int]] = []
         engine, past = Engine.resume(
-            session_id, lambda event, offset=-1: held.append((event, offset)), config, home, recover=recover
+            session_id,
+            lambda event, offset=-1: held.append((event, offset)),
+            config,
+            home,
+            recover=recover,
+            continue_pending_work=continue_pending_work,
         )
         session.replay(past)
         engine.deliver_to(session.receive)

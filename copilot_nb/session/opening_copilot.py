@@ -13,7 +13,8 @@ from copilot_nb.permissions import Policy
 from copilot_nb.runtimes.copilot.options import CopilotOptions, Provider
 from copilot_nb.runtimes.copilot.runtime import CopilotRuntime
 from copilot_nb.session.session import Session
-from copilot_nb.store import EVENTS, read_transcript, session_folder
+from copilot_nb.store import EVENTS, session_folder
+from copilot_nb.transcript import read_transcript
 from copilot_nb.tools.base import Tool
 
 _PROVIDER = ("type", "key_env", "api_version", "max_prompt_tokens")

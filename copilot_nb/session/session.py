@@ -21,7 +21,8 @@ from copilot_nb.session.queue import SessionQueue
 from copilot_nb.session.tables import Tables
 from copilot_nb.session.waits import Wait, WaitResult
 from copilot_nb.state import SessionState
-from copilot_nb.store import EVENTS, read_transcript, session_folder
+from copilot_nb.store import EVENTS, session_folder
+from copilot_nb.transcript import read_transcript
 
 if TYPE_CHECKING:
     from copilot_nb.frames import LiveLog

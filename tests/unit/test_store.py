@@ -21,9 +21,9 @@ from copilot_nb.store import (
     copy_session,
     holders,
     home_dir,
-    read_transcript,
     session_folder,
 )
+from copilot_nb.transcript import read_transcript
 
 
 def start(store: EventStore, session_id: str = "s1") -> EventSource:

@@ -17,6 +17,7 @@ from copilot_nb.runtimes.engine.asks import Asks
 from copilot_nb.runtimes.engine.autopilot import TASK_COMPLETE
 from copilot_nb.runtimes.engine.background import Background
 from copilot_nb.runtimes.engine.core import Core
+from copilot_nb.runtimes.engine.secrets import redact
 from copilot_nb.tools.base import BackgroundTask, Tool, ToolResult
 
 _PATIENCE = 0.5  # seconds a cancelled handler gets to clean up before it is left behind
@@ -154,7 +155,9 @@ class Calls:
             outcome.rejected |= result.error_code == "rejected"
         if outcome.over:
             return
-        text, preview = output.shorten(result.text, self._core.config.large_output_bytes)
+        config = self._core.config
+        whole = redact(result.text) if config.redact else result.text
+        text, preview = output.shorten(whole, config.large_output_bytes)
         self._completed(call, result, text, preview, turn)
         outcome.results[place] = text
         if tool is not None and result.error is None:
@@ -208,16 +211,17 @@ class Calls:
     def _completed(
         self, call: ToolCall, result: ToolResult, text: str, preview: str | None, turn: JSON
     ) -> None:
+        config = self._core.config
         data: JSON = {
             "toolCallId": call.id,
-            "model": self._core.config.model.name,
+            "model": config.model.name,
             "interactionId": turn["interactionId"],
             "turnId": turn["turnId"],
             "success": result.error is None,
         }
         if result.error is None:
             data["result"] = {"content": text}
-            detail = result.detail or preview
+            detail = redact(result.detail) if result.detail and config.redact else result.detail or preview
             if detail and detail != text:
                 data["result"]["detailedContent"] = detail
         else:

@@ -63,6 +63,8 @@ class EngineConfig:
         tool exchanges are left out of the request until it is there (reference §17).
     retry_scale
         Factor on every back-off; 0 retries at once.
+    redact
+        Replace the values of environment variables that look like keys or passwords in tool results.
     extras
         Also store this project's own events (``jupyter.queue``, ``jupyter.partial``), which the real CLI
         keeps and ignores: queue entries with their sending time, a queue that survives a restart, the text
@@ -84,4 +86,5 @@ class EngineConfig:
     retry_scale: float = 1.0
     limits: Limits = field(default_factory=Limits)
     working_directory: str = field(default_factory=lambda: str(Path.cwd()))
+    redact: bool = True
     extras: bool = True
