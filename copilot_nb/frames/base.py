@@ -4,194 +4,188 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from copilot_nb.events import Event
 from copilot_nb.frames import wire
-from copilot_nb.frames.columns import NA, Clock, Codes, Texts, parse_time
+from copilot_nb.frames.columns import NA, Clock, Codes, Numbers, Texts, parse_time
 from copilot_nb.frames.known import KNOWN_TYPES
-from copilot_nb.frames.reading import Batch, Problem
-from copilot_nb.frames.relate import SHARED_KEYS, Relations
-from copilot_nb.frames.wire import Data, Line
+from copilot_nb.frames.reading import Batch
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
 _FLUSH: Final = 8192  # rows that become one Arrow piece
-_NO_DATA: Final = Data()
+_tuple: Final = msgspec.structs.astuple
 
 
 class Columns:
-    """All columns of a log, and the relations between its events."""
+    """What each event says by itself."""
 
     def __init__(self) -> None:
-        self.relations = Relations()
-        self.types = array("i")
-        self.agents = array("i")
-        self.time = array("q")
-        self.ephemeral = bytearray()
-        self.offset = array("q")
-        self.length = array("q")
-        self.ids, self.parents, self.texts = Texts(), Texts(), Texts()
-        self.type_codes = Codes((name, code) for code, name in enumerate(KNOWN_TYPES))
-        self.agent_codes = Codes()
         self.rows = 0
-        self._lines: list[tuple[int, int]] = []  # (row, line number) where numbers jump
-        self._next_line = -1
-        self._waiting: tuple[list[str | None], ...] = ([], [], [], [])  # ids, parents, texts, timestamps
+        self.types, self.agents, self.tools, self.turns = array("i"), array("i"), array("i"), array("i")
+        self.time, self.input, self.output = array("q"), array("q"), array("q")
+        self.ephemeral = bytearray()
+        self.offset = array("q")  # of a live session's events; a file's are found through `segments`
+        self.segments: list[tuple[int, Batch]] = []  # (first row, where its lines are)
+        self.ids, self.parents, self.texts, self.interactions = Texts(), Texts(), Texts(), Texts()
+        self.type_codes = Codes((name, code) for code, name in enumerate(KNOWN_TYPES))
+        self.agent_codes, self.tool_codes = Codes({None: -1}), Codes({None: -1})
+        self._turn_numbers = Numbers()
+        self._waiting: tuple[list[str | None], ...] = ([], [], [], [], [])
         self._clock = Clock()
 
     # --- from a file ----------------------------------------------------------------------------------
 
-    def add_batch(self, batch: Batch, problems: list[Problem]) -> None:
-        """Take lines of a file; `flush` when a table is wanted."""
-        lines = batch.lines
-        if not lines:
+    def add_batch(self, batch: Batch, oddities: list[tuple[int, str]]) -> None:
+        """Take lines of a file; `flush` before a table is made."""
+        if not batch.lines:
             return
-        texts = self.relations.feed(lines, batch.whole)
-        ids, parents, texts_, stamps = self._waiting
-        ids += [line.id for line in lines]
-        parents += [line.parentId for line in lines]
-        stamps += [line.timestamp for line in lines]
-        texts_ += texts
-        self._common(lines)
-        self.offset.extend(batch.offsets)
-        self.length.extend(batch.lengths)
-        self._number(batch.numbers)
-        if len(ids) >= _FLUSH:
-            self.flush(problems)
+        first = self.rows
+        types, datas, ids, stamps, parents, agents, ephemeral = zip(*map(_tuple, batch.lines), strict=True)
+        texts, interactions = self._add(types, datas, agents, ephemeral)
+        waiting = self._waiting
+        for column, values in zip(waiting, (ids, parents, texts, interactions, stamps), strict=True):
+            column.extend(values)
+        self.segments.append((first, replace(batch, lines=[])))
+        if len(waiting[0]) >= _FLUSH:
+            self.flush(oddities)
 
-    def _number(self, numbers: Sequence[int]) -> None:
-        first = self.rows - len(numbers)
-        if numbers[0] == self._next_line and numbers[-1] - numbers[0] == len(numbers) - 1:
-            self._next_line = numbers[-1] + 1
-            return
-        for row, number in enumerate(numbers, first):
-            if number != self._next_line:
-                self._lines.append((row, number))
-            self._next_line = number + 1
+    def place(self, row: int, read: Callable[[int, int], bytes]) -> tuple[int, int, int]:
+        """Offset, length and 1-based line number of a row; `read` gives bytes of the file."""
+        first, batch = self.segments[bisect_right(self.segments, row, key=lambda segment: segment[0]) - 1]
+        if batch.places is not None:
+            return batch.places[row - first]
+        offset = batch.offset
+        lines = read(batch.offset, batch.length).split(b"\n")
+        offset += sum(len(line) + 1 for line in lines[: row - first])
+        return offset, len(lines[row - first]) + 1, batch.number + row - first
 
-    def line_of(self, row: int) -> int:
-        """The 1-based line number of a row."""
-        first, number = self._lines[bisect_right(self._lines, row, key=lambda mark: mark[0]) - 1]
-        return number + row - first
-
-    def flush(self, problems: list[Problem]) -> None:
-        """Make Arrow pieces of what waits."""
-        ids, parents, texts, stamps = self._waiting
+    def flush(self, oddities: list[tuple[int, str]]) -> None:
+        """Make Arrow pieces of what waits; timestamps that are odd are told by row and reason."""
+        ids, parents, texts, interactions, stamps = self._waiting
         if not ids:
             return
         self.ids.add_arrow(ids)
         self.parents.add_arrow(parents)
         self.texts.add_arrow(texts)
-        self._read_times(stamps, problems)
+        self.interactions.add_arrow(interactions)
+        self._read_times(stamps, oddities)
         for waiting in self._waiting:
             waiting.clear()
 
-    def _read_times(self, stamps: Sequence[str | None], problems: list[Problem]) -> None:
+    def _read_times(self, stamps: Sequence[str | None], oddities: list[tuple[int, str]]) -> None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         try:
             moments = pc.cast(pa.array(stamps, pa.string()), pa.timestamp("us", "UTC")).cast(pa.int64())
-            self.time.frombytes(moments.fill_null(NA).to_numpy().tobytes())
-            return
+            if not moments.null_count:
+                self.time.frombytes(moments.to_numpy().tobytes())
+                return
         except (pa.ArrowInvalid, UnicodeEncodeError):
             pass
         for stamp in stamps:
             micros, odd = (NA, "no timestamp") if stamp is None else parse_time(stamp)
-            row = len(self.time)
-            self.time.append(micros)
             if odd is not None:
-                problems.append(Problem(self.line_of(row), self.offset[row], self.length[row], odd, True))
+                oddities.append((len(self.time), odd))
+            self.time.append(micros)
 
     # --- from a live session --------------------------------------------------------------------------
 
-    def add_events(self, events: Sequence[Event], offsets: Sequence[int]) -> None:
+    def add_events(self, events: Sequence[Event], offsets: Iterable[int]) -> None:
         """Take events as they were delivered, without numpy or pyarrow."""
-        lines = [_line(event) for event in events]
-        texts = self.relations.feed(lines, lambda index: events[index].data)
-        self.ids.add([line.id for line in lines])
-        self.parents.add([line.parentId for line in lines])
+        datas = [_NO_DATA if event.type in EMPTY else wire.data_of(event.data) for event in events]
+        agents = [event.agent_id if event.agent_id else None for event in events]
+        ephemeral = [event.ephemeral is True for event in events]
+        texts, interactions = self._add([event.type for event in events], datas, agents, ephemeral)
+        self.ids.add([event.id for event in events])
+        self.parents.add([event.parent_id for event in events])
         self.texts.add(texts)
+        self.interactions.add(interactions)
         read = self._clock.read
-        self.time.extend([read(line.timestamp) for line in lines])
+        self.time.extend([read(event.timestamp) for event in events])
         self.offset.extend(offsets)
-        self._common(lines)
 
-    def _common(self, lines: Sequence[Line]) -> None:
-        codes = self.type_codes
-        self.types.extend([codes[line.type] for line in lines])
-        agents = self.agent_codes
-        self.agents.extend([-1 if line.agentId is None else agents[line.agentId] for line in lines])
-        self.ephemeral += bytes([line.ephemeral for line in lines])
-        self.rows += len(lines)
+    # --- both -----------------------------------------------------------------------------------------
+
+    def _add(
+        self, types: Sequence[str], datas: Sequence[wire.Data], agents: Sequence[Any], ephemeral: Sequence[Any]
+    ) -> tuple[list[str | None], Sequence[str | None]]:
+        """The columns of numbers; texts and interaction ids are left to the caller."""
+        count = len(types)
+        turns, interactions, tools, contents, results, usages, errors, messages, summaries, ins, outs = zip(
+            *map(_tuple, datas), strict=True
+        )
+        self.types.extend(map(self.type_codes.__getitem__, types))
+        self.agents.extend(map(self.agent_codes.__getitem__, agents))
+        self.tools.extend(map(self.tool_codes.__getitem__, tools))
+        try:
+            self.turns.extend(map(self._turn_numbers.__getitem__, turns))
+        except TypeError:  # an object or array as turnId
+            del self.turns[self.rows :]
+            self.turns.extend([self._turn_numbers[turn] if isinstance(turn, str | int) else -1 for turn in turns])
+        self.ephemeral += bytes(map(bool, ephemeral))
+        self.input.extend(_NAS * count)
+        self.output.extend(_NAS * count)
+        for row, usage in enumerate(usages, self.rows):
+            if usage is not None:
+                self._set_tokens(row, usage.inputTokens, usage.outputTokens)
+        if ins.count(None) + outs.count(None) < 2 * count:
+            for row, (tokens_in, tokens_out) in enumerate(zip(ins, outs, strict=True), self.rows):
+                if tokens_in is not None or tokens_out is not None:
+                    self._set_tokens(row, tokens_in, tokens_out)
+        self.rows += count
+        texts: Sequence[Any] = contents
+        for others in (results, errors, messages, summaries):
+            if others.count(None) < count:
+                texts = [other if text is None else text for text, other in zip(texts, others, strict=True)]
+        return [text if text is None or type(text) is str else _spell(text) for text in texts], interactions
+
+    def _set_tokens(self, row: int, tokens_in: int | None, tokens_out: int | None) -> None:
+        for column, value in ((self.input, tokens_in), (self.output, tokens_out)):
+            if value is not None and -wire.I64 < value < wire.I64:
+                column[row] = value
 
     # --- to tables ------------------------------------------------------------------------------------
 
-    def times(self, rows: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
-        """Times of rows in microseconds, NaT for row -1; all of them without an argument."""
+    def times(self, rows: Sequence[int]) -> np.ndarray:
+        """Times of rows in microseconds, NaT for row -1."""
         import numpy as np
 
-        every = np.frombuffer(self.time[: self.rows], np.int64)
-        if rows is None:
-            return every
-        return _pick(every, rows, NA)
+        index = np.asarray(rows, np.int64)
+        values = np.frombuffer(self.time[: self.rows], np.int64)
+        if not len(values):
+            return np.full(len(index), NA, np.int64)
+        return np.where(index < 0, NA, values[np.maximum(index, 0)])
 
-    def text_at(self, rows: Sequence[int]) -> pa.Array:
+    def texts_at(self, column: Texts, rows: Sequence[int]) -> pa.Array:
         """Texts of rows; null for row -1."""
         import numpy as np
         import pyarrow as pa
 
         index = np.asarray(rows, np.int64)
-        return self.texts.chunked(self.rows).take(pa.array(index, mask=index < 0)).combine_chunks()
-
-    def ids_at(self, rows: Sequence[int]) -> pa.Array:
-        """Event ids of rows; null for row -1."""
-        import numpy as np
-        import pyarrow as pa
-
-        index = np.asarray(rows, np.int64)
-        return self.ids.chunked(self.rows).take(pa.array(index, mask=index < 0)).combine_chunks()
+        return column.chunked(self.rows).take(pa.array(index, mask=index < 0)).combine_chunks()
 
 
-def _pick(values: np.ndarray, rows: Any, missing: int) -> np.ndarray:
-    import numpy as np
-
-    index = np.asarray(rows, np.int64)
-    if not len(values):
-        return np.full(len(index), missing, values.dtype)
-    return np.where(index < 0, missing, values[np.maximum(index, 0)])
-
-
-def _line(event: Event) -> Line:
-    """The typed line of an event; the many that carry nothing for the tables share one empty data."""
-    kind = event.type
-    agent = event.agent_id
-    data = event.data
-    if kind in _EMPTY:
-        typed = _NO_DATA
-    elif kind in SHARED_KEYS:
-        try:
-            typed = wire.convert(data)
-        except wire.MsgspecError:
-            typed = wire.lenient(data)
-    else:
-        typed = wire.lenient(data)
-    return Line(
-        kind,
-        event.id,
-        event.timestamp,
-        event.parent_id,
-        typed,
-        agent if isinstance(agent, str) else None,
-        event.ephemeral is True,
-    )
+def _spell(value: Any) -> str | None:
+    """The text of a result, of an error, or of a value that is no text."""
+    if isinstance(value, wire.Result):
+        value = value.content
+    elif isinstance(value, wire.Failure):
+        value = value.message
+    return wire.as_text_or_none(value)
 
 
-_EMPTY: Final = frozenset(
+_NAS: Final = array("q", [NA])
+_NO_DATA: Final = wire.Data()
+EMPTY: Final = frozenset(
     {
         "assistant.message_delta",
         "assistant.message_start",
@@ -200,4 +194,4 @@ _EMPTY: Final = frozenset(
         "pending_messages.modified",
     }
 )
-Whole = Callable[[int], Mapping[str, Any]]
+"""Types of which there are many, and whose data has nothing for a row."""

@@ -17,13 +17,34 @@ NA: Final = -(2**63)  # in arrays of 64-bit integers; also pandas' NaT
 SMALL: Final = 4096  # rows; smaller pieces are joined with what comes next
 
 
-class Codes(dict[str, int]):
+class Codes(dict[str | None, int]):
     """A number for every distinct text, in order of first sight."""
 
-    def __missing__(self, key: str) -> int:
-        code = len(self)
+    def __missing__(self, key: str | None) -> int:
+        code = len(self) - (None in self)  # None, where it is known, is -1
         self[key] = code
         return code
+
+    def names(self) -> list[str]:
+        """The texts by number."""
+        return [name for name in self if name is not None]
+
+
+class Numbers(dict[Any, int]):
+    """``turnId`` as a number, -1 for what is none."""
+
+    def __missing__(self, key: Any) -> int:
+        number = turn_number(key)
+        if len(self) < 10_000:
+            self[key] = number
+        return number
+
+
+def turn_number(turn: Any) -> int:
+    """``turnId`` (a decimal string in the reference) as a number; -1 for what is none."""
+    if isinstance(turn, str):
+        return int(turn) if len(turn) < 10 and turn.isdecimal() and turn.isascii() else -1
+    return turn if isinstance(turn, int) and not isinstance(turn, bool) and 0 <= turn < 2**31 else -1
 
 
 class Packed:
@@ -49,6 +70,12 @@ class Packed:
             self.blob = b"".join(parts)
             ends = accumulate(map(len, parts), initial=0)
         self.offsets = array("q", ends)
+
+    def at(self, row: int) -> str | None:
+        """One text."""
+        if self.nulls is not None and self.nulls[row]:
+            return None
+        return self.blob[self.offsets[row] : self.offsets[row + 1]].decode()
 
     def arrow(self) -> pa.Array:
         """The same as an Arrow array that shares this memory."""
@@ -95,6 +122,16 @@ class Texts:
         except (UnicodeEncodeError, pa.ArrowInvalid):
             piece = pa.array([None if t is None else encode(t).decode() for t in texts], pa.large_string())
         self._pieces.append(piece)
+
+    def at(self, row: int) -> str | None:
+        """One text, without making a column."""
+        for piece in self._pieces:
+            size = piece.rows if isinstance(piece, Packed) else len(piece)
+            if row < size:
+                text: str | None = piece.at(row) if isinstance(piece, Packed) else piece[row].as_py()
+                return text
+            row -= size
+        raise IndexError(row)
 
     def chunked(self, rows: int) -> pa.ChunkedArray:
         """The first `rows` rows; small pieces are joined, so that many short reads leave few pieces."""

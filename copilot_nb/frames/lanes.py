@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from copilot_nb.frames import wire
 from copilot_nb.frames.records import LaneChange, Message
-from copilot_nb.frames.wire import Data
+from copilot_nb.frames.wire import string, whole
 
 QUEUE, STEERING = "queue", "steering"
 
@@ -22,36 +21,36 @@ class LaneBook:
         self._by_id: dict[str, int] = {}
         self._waiting: dict[str, str] = {}  # message id -> lane
 
-    def landed(self, row: int, data: Data, run: int, turn: int) -> int:
+    def landed(self, row: int, data: Mapping[str, Any], run: int, turn: int) -> int:
         """A message reached the conversation; its index."""
-        key = data.messageId
+        key, delivery, source = string(data.get("messageId")), string(data.get("delivery")), string(data.get("source"))
         index = self._by_id.get(key, -1) if key is not None else -1
         if index < 0 or self.messages[index].landed >= 0:
-            index = self._new(key, data.source)
+            index = self._new(key, source)
         message = self.messages[index]
-        message.landed, message.delivery, message.run, message.turn = row, data.delivery, run, turn
-        message.source = data.source or message.source
-        if data.delivery == "steering":
+        message.landed, message.delivery, message.run, message.turn = row, delivery, run, turn
+        message.source = source or message.source
+        if delivery == "steering":
             message.lane = STEERING
-        elif data.delivery == "queued":
+        elif delivery == "queued":
             message.lane = message.lane or QUEUE
-        if data.delivery in ("queued", "steering") or (key is not None and key in self._waiting):
+        if delivery in ("queued", "steering") or (key is not None and key in self._waiting):
             self._waiting.pop(key or "", None)
             self._note(row, "land", run, message.lane, key)
         return index
 
     def change(self, row: int, run: int, data: Mapping[str, Any]) -> str | None:
         """Fold one ``jupyter.queue`` event; the prompt it names."""
-        op = _text(data.get("op")) or "?"
-        key, lane, prompt = _text(data.get("messageId")), _text(data.get("lane")), _text(data.get("prompt"))
-        reason = _text(data.get("reason"))
-        position = wire.whole(data.get("position"))
+        op = string(data.get("op")) or "?"
+        key, lane, prompt = string(data.get("messageId")), string(data.get("lane")), string(data.get("prompt"))
+        reason = string(data.get("reason"))
+        position = whole(data.get("position"))
         if op == "pause":
             self.paused = data.get("paused") is True
         elif op == "restored":
             for item in data.get("items") or ():
                 if isinstance(item, Mapping):
-                    self._add(row, _text(item.get("messageId")), _text(item.get("lane")), _text(item.get("prompt")))
+                    self._add(row, string(item.get("messageId")), string(item.get("lane")), string(item.get("prompt")))
         elif key is not None:
             if op == "add":
                 self._add(row, key, lane, prompt)
@@ -111,6 +110,3 @@ class LaneBook:
             )
         )
 
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

@@ -5,17 +5,22 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import deque
+from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.events import Event
-from copilot_nb.frames import schema
+from copilot_nb.frames import schema, wire
 from copilot_nb.frames.base import Columns
-from copilot_nb.frames.reading import Problem, Reader, Source, event_of, source_of
+from copilot_nb.frames.relate import Relations
+from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, source_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from copilot_nb.frames.window import EventWindow
 
 _CHUNK: Final = 1024  # events that a live log folds at once
 _KEPT: Final = 4096  # ephemeral events whose data can still be looked at
@@ -24,17 +29,33 @@ _KEPT: Final = 4096  # ephemeral events whose data can still be looked at
 class Tables:
     """The tables that both kinds of log have. Each call makes a new frame; it never changes afterwards."""
 
-    def _columns(self) -> Columns:
+    def _columns(self, rows: int | None = None) -> Columns:
+        """What each event says; of a file at least the first `rows`, if there are as many."""
+        raise NotImplementedError
+
+    def _relations(self, rows: int | None = None) -> Relations:
+        """What belongs together."""
         raise NotImplementedError
 
     def table(self, name: str) -> pd.DataFrame:
         """A table by name: ``events``, ``messages``, ``runs`` …"""
         from copilot_nb.frames import tables
 
-        if name not in tables.MAKERS:
-            raise UsageError(f"There is no table {name!r}; there are {', '.join(tables.MAKERS)}.")
-        frame: pd.DataFrame = tables.MAKERS[name](self._columns())
+        frame: pd.DataFrame
+        if name == "events":
+            base = self._columns()
+            frame = tables.events(base, base.rows)
+        elif name in tables.MAKERS:
+            frame = tables.MAKERS[name](self._columns(), self._relations())
+        else:
+            raise UsageError(f"There is no table {name!r}; there are {', '.join(schema.LOG_TABLES)}.")
         return frame
+
+    def window(self) -> EventWindow:
+        """Rows of the events for a view: filtered, sorted, a screenful at a time."""
+        from copilot_nb.frames.window import EventWindow
+
+        return EventWindow(self)
 
     def events(self) -> pd.DataFrame:
         """One row per event; the index is its place in the log."""
@@ -73,6 +94,21 @@ class Tables:
         return self.table("errors")
 
 
+_full: Final = attrgetter("type", "data", "id", "parentId", "agentId", "ephemeral")
+
+
+def _delivered(event: Event) -> tuple[str, Any, str, str | None, str | None, bool]:
+    agent = event.agent_id
+    return (
+        event.type,
+        event.data,
+        event.id,
+        event.parent_id,
+        agent if isinstance(agent, str) else None,
+        event.ephemeral is True,
+    )
+
+
 class Log(Tables):
     """The log of one session, read from a file when a table is first asked for.
 
@@ -85,34 +121,67 @@ class Log(Tables):
     def __init__(self, source: Source) -> None:
         self.source = source
         self._reader = Reader(source)
-        self._base: Columns | None = None
-        self._notes: list[Problem] = []
+        self._fold_reader = Reader(source, wire.FULL)
+        self._fold = Relations()
+        self._base = Columns()
+        self._batches: Iterator[Batch] | None = self._reader.batches()
+        self._fold_batches: Iterator[Batch] | None = None
+        self._oddities: list[tuple[int, str]] = []
         self._warned = False
         source.open().close()  # say at once what is wrong with the path
 
     def __repr__(self) -> str:
-        read = "not read yet" if self._base is None else f"{self._base.rows} events"
-        return f"<Log {self.source.name}: {read}>"
+        more = "" if self.complete else " so far"
+        return f"<Log {self.source.name}: {self._base.rows} events{more}>"
 
-    def _columns(self) -> Columns:
-        if self._base is None:
-            self.refresh()
-        assert self._base is not None
-        return self._base
+    def _columns(self, rows: int | None = None) -> Columns:
+        base = self._base
+        while self._batches is not None and (rows is None or base.rows < rows):
+            batch = next(self._batches, None)
+            if batch is None:
+                self._batches = None
+            else:
+                base.add_batch(batch, self._oddities)
+        base.flush(self._oddities)
+        if self._batches is None:
+            self._warn()
+        return base
+
+    def _relations(self, rows: int | None = None) -> Relations:
+        """Folded by a second reading, which most questions about events do not need."""
+        fold = self._fold
+        wanted = self._columns(rows).rows if rows is None else rows
+        if len(fold.run_of) < wanted:
+            self._fold_batches = self._fold_batches or self._fold_reader.batches()
+            self._fold_reader.end = self._reader.position
+            for batch in self._fold_batches:
+                fold.feed(map(_full, batch.lines))
+                if len(fold.run_of) >= wanted:
+                    break
+            else:
+                self._fold_batches = None
+        return fold
+
+    @property
+    def complete(self) -> bool:
+        """Whether the file has been read to its end."""
+        return self._batches is None
+
+    def head(self, rows: int = 1000) -> pd.DataFrame:
+        """The first rows of `events`, without reading a long file to its end."""
+        from copilot_nb.frames import tables
+
+        base = self._columns(rows)
+        return tables.events(base, min(rows, base.rows))
 
     def refresh(self) -> int:
         """Read what was added since the file was last read; how many events that were."""
-        base = self._base or Columns()
-        before = base.rows
-        for batch in self._reader.batches():
-            base.add_batch(batch, self._notes)
-        base.flush(self._notes)
-        self._base = base
-        self._warn()
-        return base.rows - before
+        before = self._columns().rows
+        self._batches = self._reader.batches()
+        return self._columns().rows - before
 
     def _warn(self) -> None:
-        count = len(self._reader.problems) + len(self._notes)
+        count = len(self._reader.problems) + len(self._oddities)
         if count and not self._warned:
             self._warned = True
             warnings.warn(
@@ -126,7 +195,7 @@ class Log(Tables):
         """Lines that are no events, or were kept only after mending: number, reason, whether kept."""
         from copilot_nb.frames import tables
 
-        self._columns()
+        base = self._columns()
         found = sorted([*self._reader.problems, *self._notes], key=lambda problem: problem.offset)
         return tables._frame(
             "problems",
@@ -139,9 +208,10 @@ class Log(Tables):
 
     def event(self, which: str | int) -> Event:
         """The whole event of an id or a row number, read from the file."""
-        base = self._columns()
+        base = self._columns(which + 1) if isinstance(which, int) else self._columns()
         row = row_of(base, which)
-        return event_of(self.source.read(base.offset[row], base.length[row]))
+        offset, length, _ = base.place(row, self.source.read)
+        return event_of(self.source.read(offset, length))
 
 
 class LiveLog(Tables):
@@ -156,6 +226,7 @@ class LiveLog(Tables):
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = Path(path) if path is not None else None
         self._base = Columns()
+        self._fold = Relations()
         self._lock = threading.Lock()
         self._tail: list[Event] = []
         self._offsets: list[int] = []
@@ -169,22 +240,31 @@ class LiveLog(Tables):
         self._offsets.append(-1 if offset is None else offset)
         self._tail.append(event)
         if len(self._tail) >= _CHUNK:
-            self._fold()
+            self._take()
 
-    def _fold(self) -> None:
+    def _take(self) -> None:
         with self._lock:
             count = len(self._tail)  # more may come meanwhile, on another thread
             if not count:
                 return
             events = self._tail[:count]
             self._base.add_events(events, self._offsets[:count])
+            self._fold.feed(map(_delivered, events))
             keep_all = self.path is None
             self._kept.extend(e for e in events if (keep_all or e.ephemeral is True) and not e.type.endswith("_delta"))
             del self._tail[:count], self._offsets[:count]
 
-    def _columns(self) -> Columns:
-        self._fold()
+    def _columns(self, rows: int | None = None) -> Columns:
+        self._take()
         return self._base
+
+    def _relations(self, rows: int | None = None) -> Relations:
+        return self._fold
+
+    @property
+    def complete(self) -> bool:
+        """Always: all that was appended is here."""
+        return True
 
     @property
     def problems(self) -> pd.DataFrame:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
-from array import array
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -16,7 +16,7 @@ from msgspec import UNSET
 from copilot_nb.errors import SessionNotFound, StoreError, UsageError
 from copilot_nb.events import Event
 from copilot_nb.frames import wire
-from copilot_nb.frames.wire import Line, NotAnEvent
+from copilot_nb.frames.wire import NotAnEvent
 from copilot_nb.store import EVENTS, session_folder
 
 BLOCK: Final = 1 << 18  # bytes; larger blocks leave the processor's cache and are slower
@@ -148,7 +148,6 @@ def _open_source(stream: Any) -> Source:
         def again() -> IO[bytes]:
             if raw.closed:
                 raise OSError("the file was closed")
-            raw.seek(start)
             return _View(raw, start)  # type: ignore[return-value]
 
         return Source(name, again)
@@ -161,14 +160,19 @@ class _View:
     """Somebody's open file from where it stood when it was handed over; closing it leaves theirs open."""
 
     def __init__(self, raw: io.BufferedReader, start: int) -> None:
-        self._raw, self._start = raw, start
-        self.read = raw.read
+        self._raw, self._position, self._start = raw, start, start
+
+    def read(self, size: int) -> bytes:
+        self._raw.seek(self._position)  # somebody else may have moved it, and so may another view
+        got = self._raw.read(size)
+        self._position += len(got)
+        return got
 
     def seekable(self) -> bool:
         return True
 
     def seek(self, offset: int) -> None:
-        self._raw.seek(self._start + offset)
+        self._position = self._start + offset
 
     def close(self) -> None:
         """Nothing: the file is not ours."""
@@ -182,41 +186,26 @@ class _View:
 
 @dataclass(slots=True)
 class Batch:
-    """Lines that lie behind one another, with the place of each."""
+    """Lines that were read together.
 
-    lines: list[Line]
-    offsets: array[int]
-    lengths: array[int]
-    numbers: array[int]
-    block: bytes
-    base: int
-    mended: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    Attributes
+    ----------
+    lines
+        Of the form that was asked for.
+    offset, length
+        The bytes they lie in.
+    number
+        Of the first line.
+    places
+        Offset, length and number of each line, where a block had to be read line by line; None where every
+        line of the block is an event, so that the n-th line is the n-th event.
+    """
 
-    def whole(self, index: int) -> Mapping[str, Any]:
-        """The full data of one line."""
-        known = self.mended.get(index)
-        if known is None:
-            start = self.offsets[index] - self.base
-            known = whole_data(self.block[start : start + self.lengths[index]])
-        return known
-
-
-def whole_data(line: bytes) -> Mapping[str, Any]:
-    """All of a line's ``data``; empty when it is no object."""
-    try:
-        record = msgspec.json.decode(line)
-    except msgspec.MsgspecError:
-        return read_alone_data(line)
-    data = record.get("data") if isinstance(record, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def read_alone_data(line: bytes) -> Mapping[str, Any]:
-    """`whole_data` for a line that only the tolerant parser reads."""
-    try:
-        return wire.read_alone(line)[1]
-    except NotAnEvent:
-        return {}
+    lines: list[Any]
+    offset: int
+    length: int
+    number: int
+    places: list[tuple[int, int, int]] | None = None
 
 
 class Reader:
@@ -228,12 +217,19 @@ class Reader:
         Byte and 1-based number of the next line to read.
     problems
         In file order.
+
+    Parameters
+    ----------
+    end
+        Stop before this byte; for reading again what another reader has read.
     """
 
-    def __init__(self, source: Source, position: int = 0, line: int = 1) -> None:
+    def __init__(self, source: Source, form: wire.Form = wire.LEAN, end: int | None = None) -> None:
         self.source = source
-        self.position = position
-        self.line = line
+        self.form = form
+        self.end = end
+        self.position = 0
+        self.line = 1
         self.problems: list[Problem] = []
 
     def batches(self) -> Iterator[Batch]:
@@ -243,7 +239,7 @@ class Reader:
             rest: list[bytes] = []
             while True:
                 try:
-                    chunk = stream.read(BLOCK)
+                    chunk = stream.read(self._wanted(sum(map(len, rest))))
                 except (OSError, EOFError, ValueError, _zlib_error()) as error:
                     self._problem(self.position, 0, f"the compressed file cannot be read further: {error}", False)
                     rest.clear()
@@ -263,51 +259,24 @@ class Reader:
             if batch is not None:
                 yield batch
 
-    def _batch(self, block: bytes) -> Batch:
-        import numpy as np
+    def _wanted(self, waiting: int) -> int:
+        return BLOCK if self.end is None else max(0, min(BLOCK, self.end - self.position - waiting))
 
-        base, number = self.position, self.line
-        bytes_ = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(bytes_ == 10)
-        count = len(ends)
+    def _batch(self, block: bytes) -> Batch:
+        offset, number = self.position, self.line
+        count = block.count(b"\n")
         self.position += len(block)
         self.line += count
-        lines = self._quick(block, bytes_, ends)
-        if lines is None:
-            return self._slow(block, base, number)
-        starts = np.empty(count, np.int64)
-        starts[0] = 0
-        starts[1:] = ends[:-1] + 1
-        offsets, lengths, numbers = array("q"), array("q"), array("q")
-        offsets.frombytes((starts + base).tobytes())
-        lengths.frombytes((ends + 1 - starts).tobytes())
-        numbers.frombytes(np.arange(number, number + count, dtype=np.int64).tobytes())
-        return Batch(lines, offsets, lengths, numbers, block, base)
+        lines = None
+        if block.isascii() or _is_utf8(block):
+            with contextlib.suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                lines = self.form.many(block)
+        if lines is not None and len(lines) == count:
+            return Batch(lines, offset, len(block), number)
+        return self._slow(block, offset, number)
 
-    @staticmethod
-    def _quick(block: bytes, bytes_: Any, ends: Any) -> list[Line] | None:
-        """All lines by one call; None when they must be read one by one.
-
-        The parser takes values, not lines. If each line starts with a brace and ends with one, then every
-        line's end lies between two values, and as many values as lines means one in each.
-        """
-        if not block.isascii() and not _is_utf8(block):
-            return None
-        try:
-            lines: list[Line] = wire.decode_lines(block)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            return None
-        if len(lines) != len(ends) or bytes_[0] != 123 or not (bytes_[ends[:-1] + 1] == 123).all():
-            return None
-        last = bytes_[ends - 1]
-        if not (last == 125).all():
-            if not ((last == 125) | ((last == 13) & (bytes_[ends - 2] == 125))).all():
-                return None
-        return lines
-
-    def _slow(self, block: bytes, base: int, number: int) -> Batch:
-        batch = Batch([], array("q"), array("q"), array("q"), block, base)
-        offset = base
+    def _slow(self, block: bytes, offset: int, number: int) -> Batch:
+        batch = Batch([], offset, len(block), number, [])
         for text in block.split(b"\n")[:-1]:
             self._one(batch, text, offset, len(text) + 1, number, "")
             offset += len(text) + 1
@@ -316,7 +285,7 @@ class Reader:
 
     def _tail(self, text: bytes) -> Batch | None:
         """What comes after the last line's end: a whole event, or one that was cut off or still grows."""
-        batch = Batch([], array("q"), array("q"), array("q"), text, self.position)
+        batch = Batch([], self.position, len(text), self.line, [])
         self._one(batch, text, self.position, len(text), self.line, "the last line is cut off: ")
         if not batch.lines:
             return None  # read again when the file has grown
@@ -330,20 +299,22 @@ class Reader:
         try:
             if not _is_utf8(text):
                 raise msgspec.DecodeError
-            line = wire.decode_line(text)
+            line = self.form.one(text)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             try:
-                line, data, mended = wire.read_alone(text)
+                record, data, mended = wire.read_alone(text)
+                line = self.form.tolerant(record, data)
             except NotAnEvent as error:
                 self._problem(offset, length, f"{cut}{error}", False, number)
                 return
-            batch.mended[len(batch.lines)] = data
+            except RecursionError:
+                self._problem(offset, length, f"{cut}nested too deeply", False, number)
+                return
         if mended is not None:
             self._problem(offset, length, mended, True, number)
         batch.lines.append(line)
-        batch.offsets.append(offset)
-        batch.lengths.append(length)
-        batch.numbers.append(number)
+        if batch.places is not None:
+            batch.places.append((offset, length, number))
 
     def _problem(self, offset: int, length: int, reason: str, kept: bool, number: int | None = None) -> None:
         self.problems.append(Problem(self.line if number is None else number, offset, length, reason, kept))
@@ -365,9 +336,8 @@ def _is_utf8(block: bytes) -> bool:
 
 def event_of(line: bytes) -> Event:
     """The whole event of one line, as far as it can be read."""
-    record, data, _ = wire.read_alone(line)
-    agent = record.agentId if record.agentId is not None else UNSET
-    ephemeral = True if record.ephemeral else UNSET
-    return Event(
-        record.type, dict(data), record.id or "", record.timestamp or "", record.parentId, agent, ephemeral
-    )
+    record, _, _ = wire.read_alone(line)
+    row = wire.tolerant_line(record, {})
+    agent = UNSET if row.agentId is None else row.agentId
+    ephemeral = True if row.ephemeral else UNSET
+    return Event(row.type, record.get("data"), row.id or "", row.timestamp or "", row.parentId, agent, ephemeral)

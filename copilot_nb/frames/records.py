@@ -6,8 +6,6 @@ table is made, so a duration can only come from a start and an end that were bot
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import Struct
 
@@ -38,7 +36,7 @@ class Turn(Struct, gc=False):
     """One model call and its tools."""
 
     run: int
-    turn: int | None
+    turn: int  # its number, -1 for none
     agent: str | None
     start: int
     end: int = -1
@@ -115,13 +113,21 @@ class LaneChange(Struct, gc=False):
 
 
 class ModelCall(Struct, gc=False):
-    """The usage of one model call."""
+    """The usage of one model call; times in milliseconds."""
 
     row: int
     run: int
     turn: int
     agent: str | None
-    numbers: Any  # wire.Usage
+    model: str | None
+    input: int | None
+    output: int | None
+    cache_read: int | None
+    cache_write: int | None
+    cost: float | None
+    duration: float | None
+    first_token: float | None
+    id: str | None
 
 
 class Fault(Struct, gc=False):
@@ -135,3 +141,12 @@ class Fault(Struct, gc=False):
     status: int | None = None
     tool_call: str | None = None
     message: str | None = None
+
+
+class Span(Struct, gc=False):
+    """What an event ended: where it began, and what it was."""
+
+    start: int
+    end: int
+    milliseconds: float | None = None
+    tool: str | None = None

@@ -9,31 +9,29 @@ from copilot_nb.frames import schema
 from copilot_nb.frames.base import Columns
 from copilot_nb.frames.columns import NA
 from copilot_nb.frames.records import Run, Tool, Turn
+from copilot_nb.frames.relate import Relations
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
 
-def events(base: Columns) -> pd.DataFrame:
-    """One row per event; the row number is its place in the log."""
+def events(base: Columns, rows: int) -> pd.DataFrame:
+    """One row for each of the first events; the row number is an event's place in the log."""
     import numpy as np
     import pandas as pd
 
-    rows = base.rows
-    relations = base.relations
     types = np.frombuffer(base.types[:rows], np.int32)
-    names = list(base.type_codes)
     frame = {
         "time": _time(np.frombuffer(base.time[:rows], np.int64)),
-        "type": pd.Categorical.from_codes(types, dtype=pd.CategoricalDtype(names)),
-        "run": _int32(relations.run_of[:rows]),
-        "turn": _int32(relations.turn_of[:rows]),
-        "agent_id": _decoded(base.agents[:rows], list(base.agent_codes)),
-        "tool": _decoded(relations.tool_of[:rows], list(relations.tool_names)),
+        "type": pd.Categorical.from_codes(types, dtype=pd.CategoricalDtype(base.type_codes.names())),
+        "turn": _int32(base.turns[:rows]),
+        "agent_id": _decoded(base.agents[:rows], base.agent_codes.names()),
+        "tool": _decoded(base.tools[:rows], base.tool_codes.names()),
         "text": _strings(base.texts.chunked(rows)),
-        "input_tokens": _int64(relations.input[:rows]),
-        "output_tokens": _int64(relations.output[:rows]),
+        "input_tokens": _int64(base.input[:rows]),
+        "output_tokens": _int64(base.output[:rows]),
+        "interaction_id": _strings(base.interactions.chunked(rows)),
         "ephemeral": pd.arrays.BooleanArray(
             np.frombuffer(bytes(base.ephemeral[:rows]), np.bool_).copy(), np.zeros(rows, np.bool_)
         ),
@@ -43,16 +41,16 @@ def events(base: Columns) -> pd.DataFrame:
     return pd.DataFrame(frame, index=pd.RangeIndex(rows, name="seq"), copy=False)
 
 
-def messages(base: Columns) -> pd.DataFrame:
+def messages(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per message, also those that still wait and those that never landed."""
     import numpy as np
 
-    records = base.relations.messages
+    records = relations.lanes.messages
     landed_rows = [m.landed for m in records]
     landed = base.times(landed_rows)
     idle = np.array([m.delivery == "idle" and m.sent < 0 for m in records], bool)
     sent = np.where(idle, landed, base.times([m.sent for m in records]))
-    texts = base.text_at(landed_rows).to_pylist()
+    texts = base.texts_at(base.texts, landed_rows).to_pylist()
     return _frame(
         "messages",
         message_id=[m.id for m in records],
@@ -66,28 +64,27 @@ def messages(base: Columns) -> pd.DataFrame:
         waited=_span(sent, landed),
         reason=[m.reason for m in records],
         run=[m.run for m in records],
-        turn=[_turn_number(base, m.turn) for m in records],
-        event_id=base.ids_at(landed_rows),
+        turn=[_turn_number(relations, m.turn) for m in records],
+        event_id=base.texts_at(base.ids, landed_rows),
     )
 
 
-def runs(base: Columns) -> pd.DataFrame:
+def runs(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per run."""
-    relations = base.relations
     records = relations.runs
     status = [_run_status(run) for run in records]
     ends = [run.end if state != "open" else -1 for run, state in zip(records, status, strict=True)]
     started, ended = base.times([run.start for run in records]), base.times(ends)
     count = len(records)
     calls = relations.calls
-    firsts = [relations.messages[run.message] if run.message >= 0 else None for run in records]
+    firsts = [relations.lanes.messages[run.message] if run.message >= 0 else None for run in records]
     return _frame(
         "runs",
         run=list(range(count)),
         source=[run.source for run in records],
         delivery=[run.delivery for run in records],
-        prompt=base.text_at([m.landed if m is not None else -1 for m in firsts]),
-        answer=base.text_at([run.answer for run in records]),
+        prompt=base.texts_at(base.texts, [m.landed if m is not None else -1 for m in firsts]),
+        answer=base.texts_at(base.texts, [run.answer for run in records]),
         status=status,
         started=started,
         ended=ended,
@@ -95,19 +92,18 @@ def runs(base: Columns) -> pd.DataFrame:
         turns=_count(count, (turn.run for turn in relations.turns)),
         tools=_count(count, (tool.run for tool in relations.tools)),
         failed_tools=_count(count, (tool.run for tool in relations.tools if tool.success is False)),
-        steers=_count(count, (m.run for m in relations.messages if m.delivery == "steering")),
+        steers=_count(count, (m.run for m in relations.lanes.messages if m.delivery == "steering")),
         errors=_count(count, (fault.run for fault in relations.faults if fault.source == "session")),
         model_calls=_count(count, (call.run for call in calls)),
-        input_tokens=_total(count, ((call.run, call.numbers.inputTokens) for call in calls)),
-        output_tokens=_total(count, ((call.run, call.numbers.outputTokens) for call in calls)),
+        input_tokens=_total(count, ((call.run, call.input) for call in calls)),
+        output_tokens=_total(count, ((call.run, call.output) for call in calls)),
         interaction_id=[run.interaction for run in records],
         message_id=[m.id if m is not None else None for m in firsts],
     )
 
 
-def turns(base: Columns) -> pd.DataFrame:
+def turns(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per turn; a retried one is one row."""
-    relations = base.relations
     records = relations.turns
     count = len(records)
     started = base.times([turn.start for turn in records])
@@ -117,7 +113,7 @@ def turns(base: Columns) -> pd.DataFrame:
     models: list[str | None] = [turn.model for turn in records]
     for call in calls:
         if call.turn >= 0 and models[call.turn] is None:
-            models[call.turn] = call.numbers.model
+            models[call.turn] = call.model
     interactions = [relations.runs[turn.run].interaction if turn.run >= 0 else None for turn in records]
     return _frame(
         "turns",
@@ -130,36 +126,36 @@ def turns(base: Columns) -> pd.DataFrame:
         duration=_span(started, ended),
         attempts=[turn.retries + 1 if known else None for turn in records],
         model=models,
-        text=base.text_at([turn.answer for turn in records]),
+        text=base.texts_at(base.texts, [turn.answer for turn in records]),
         tools=_count(count, (tool.turn for tool in relations.tools)),
         failed_tools=_count(count, (tool.turn for tool in relations.tools if tool.success is False)),
         steers=[turn.steers for turn in records],
         model_calls=_count(count, (call.turn for call in calls)),
-        input_tokens=_total(count, ((call.turn, call.numbers.inputTokens) for call in calls)),
-        output_tokens=_total(count, ((call.turn, call.numbers.outputTokens) for call in calls)),
+        input_tokens=_total(count, ((call.turn, call.input) for call in calls)),
+        output_tokens=_total(count, ((call.turn, call.output) for call in calls)),
         model_time=[
-            _micros(value) for value in _total(count, ((call.turn, call.numbers.duration) for call in calls))
+            _micros(value) for value in _total(count, ((call.turn, call.duration) for call in calls))
         ],
         interaction_id=interactions,
-        event_id=base.ids_at([turn.start for turn in records]),
+        event_id=base.texts_at(base.ids, [turn.start for turn in records]),
     )
 
 
-def tools(base: Columns) -> pd.DataFrame:
+def tools(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per tool call."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    records = base.relations.tools
+    records = relations.tools
     started = base.times([tool.start for tool in records])
     ended = base.times([tool.end for tool in records])
-    results = base.text_at([tool.end for tool in records])
+    results = base.texts_at(base.texts, [tool.end for tool in records])
     arguments = [None if tool.arguments is None else tool.arguments.decode("utf-8", "replace") for tool in records]
     return _frame(
         "tools",
         tool=[tool.name for tool in records],
         run=[tool.run for tool in records],
-        turn=[_turn_number(base, tool.turn) for tool in records],
+        turn=[_turn_number(relations, tool.turn) for tool in records],
         agent_id=[tool.agent for tool in records],
         status=[_tool_status(tool) for tool in records],
         started=started,
@@ -171,13 +167,13 @@ def tools(base: Columns) -> pd.DataFrame:
         result_bytes=pc.binary_length(results).cast(pa.int64()).to_pylist(),
         error_code=[tool.code for tool in records],
         tool_call_id=[tool.id for tool in records],
-        event_id=base.ids_at([tool.start if tool.start >= 0 else tool.end for tool in records]),
+        event_id=base.texts_at(base.ids, [tool.start if tool.start >= 0 else tool.end for tool in records]),
     )
 
 
-def permissions(base: Columns) -> pd.DataFrame:
+def permissions(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per question whether a tool may run."""
-    records = base.relations.permissions
+    records = relations.permissions
     asked, answered = base.times([p.start for p in records]), base.times([p.end for p in records])
     return _frame(
         "permissions",
@@ -185,7 +181,7 @@ def permissions(base: Columns) -> pd.DataFrame:
         tool=[p.tool for p in records],
         kind=[p.kind for p in records],
         run=[p.run for p in records],
-        turn=[_turn_number(base, p.turn) for p in records],
+        turn=[_turn_number(relations, p.turn) for p in records],
         status=["open" if p.end < 0 else _granted(p.decision) for p in records],
         decision=[p.decision for p in records],
         feedback=[p.feedback for p in records],
@@ -193,13 +189,13 @@ def permissions(base: Columns) -> pd.DataFrame:
         answered_at=answered,
         waited=_span(asked, answered),
         tool_call_id=[p.tool_call for p in records],
-        event_id=base.ids_at([p.start for p in records]),
+        event_id=base.texts_at(base.ids, [p.start for p in records]),
     )
 
 
-def queue(base: Columns) -> pd.DataFrame:
+def queue(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per change of the two lanes."""
-    records = base.relations.lanes.changes
+    records = relations.lanes.changes
     rows = [change.row for change in records]
     return _frame(
         "queue",
@@ -214,39 +210,38 @@ def queue(base: Columns) -> pd.DataFrame:
         steering=[change.steering for change in records],
         paused=[change.paused for change in records],
         run=[change.run for change in records],
-        event_id=base.ids_at(rows),
+        event_id=base.texts_at(base.ids, rows),
     )
 
 
-def usage(base: Columns) -> pd.DataFrame:
+def usage(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per model call."""
-    records = base.relations.calls
+    records = relations.calls
     rows = [call.row for call in records]
-    numbers = [call.numbers for call in records]
     return _frame(
         "usage",
         time=base.times(rows),
         run=[call.run for call in records],
-        turn=[_turn_number(base, call.turn) for call in records],
+        turn=[_turn_number(relations, call.turn) for call in records],
         agent_id=[call.agent for call in records],
-        model=[n.model for n in numbers],
-        input_tokens=[n.inputTokens for n in numbers],
-        output_tokens=[n.outputTokens for n in numbers],
-        cache_read_tokens=[n.cacheReadTokens for n in numbers],
-        cache_write_tokens=[n.cacheWriteTokens for n in numbers],
-        cost=[n.cost for n in numbers],
-        duration=[_micros(n.duration) for n in numbers],
-        first_token=[_micros(n.timeToFirstTokenMs) for n in numbers],
-        api_call_id=[n.apiCallId for n in numbers],
-        event_id=base.ids_at(rows),
+        model=[call.model for call in records],
+        input_tokens=[call.input for call in records],
+        output_tokens=[call.output for call in records],
+        cache_read_tokens=[call.cache_read for call in records],
+        cache_write_tokens=[call.cache_write for call in records],
+        cost=[call.cost for call in records],
+        duration=[_micros(call.duration) for call in records],
+        first_token=[_micros(call.first_token) for call in records],
+        api_call_id=[call.id for call in records],
+        event_id=base.texts_at(base.ids, rows),
     )
 
 
-def errors(base: Columns) -> pd.DataFrame:
+def errors(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per thing that went wrong."""
-    records = base.relations.faults
+    records = relations.faults
     rows = [fault.row for fault in records]
-    texts = base.text_at(rows).to_pylist()
+    texts = base.texts_at(base.texts, rows).to_pylist()
     return _frame(
         "errors",
         time=base.times(rows),
@@ -255,14 +250,13 @@ def errors(base: Columns) -> pd.DataFrame:
         status_code=[fault.status for fault in records],
         message=[text if fault.message is None else fault.message for fault, text in zip(records, texts, strict=True)],
         run=[fault.run for fault in records],
-        turn=[_turn_number(base, fault.turn) for fault in records],
+        turn=[_turn_number(relations, fault.turn) for fault in records],
         tool_call_id=[fault.tool_call for fault in records],
-        event_id=base.ids_at(rows),
+        event_id=base.texts_at(base.ids, rows),
     )
 
 
-MAKERS: Final[dict[str, Callable[[Columns], Any]]] = {
-    "events": events,
+MAKERS: Final[dict[str, Callable[[Columns, Relations], Any]]] = {
     "messages": messages,
     "runs": runs,
     "turns": turns,
@@ -317,8 +311,8 @@ def _granted(decision: str | None) -> str:
 # --- columns ---------------------------------------------------------------------------------------------
 
 
-def _turn_number(base: Columns, turn: int) -> int | None:
-    return base.relations.turns[turn].turn if turn >= 0 else None
+def _turn_number(relations: Relations, turn: int) -> int | None:
+    return relations.turns[turn].turn if turn >= 0 else None
 
 
 def _count(size: int, owners: Iterable[int]) -> list[int]:
