@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from conftest import call
+from copilot_rig import call
 
 from copilot_nb.errors import UsageError
 from copilot_nb.permissions import Decision, Policy
@@ -18,7 +18,9 @@ async def test_events_arrive_whole_and_in_order(rig):
     message_id = await r.send("hi")
     await r.idle()
     types = [event.type for event in r.events]
-    core = [t for t in types if t.split(".")[0] in ("user", "assistant") or t in ("session.start", "session.idle")]
+    core = [
+        t for t in types if t.split(".")[0] in ("user", "assistant") or t in ("session.start", "session.idle")
+    ]
     core = [t for t in core if t not in ("assistant.usage", "assistant.streaming_delta")]
     assert core == [
         "session.start",
@@ -86,7 +88,10 @@ async def test_abort_empties_both_lanes(rig):
     idle = await r.idle()
     assert idle["aborted"] is True
     await asyncio.wait_for(r.cancelled.wait(), 10)
-    assert sorted(op for op in r.lane_ops if op[0] == "remove") == [("remove", "aborted"), ("remove", "aborted")]
+    assert sorted(op for op in r.lane_ops if op[0] == "remove") == [
+        ("remove", "aborted"),
+        ("remove", "aborted"),
+    ]
     r.in_tool.clear()
     await r.send("again")
     await r.idle(2)
@@ -203,7 +208,11 @@ async def test_rules_answer_before_the_person(rig):
             raise RuntimeError("broken rule")
         return Decision("reject", "not that")
 
-    r = rig([call("c1", "gate"), call("c2", "gate"), {"text": ["x"]}], skip_permission=False, policy=Policy(handlers=[rule]))
+    r = rig(
+        [call("c1", "gate"), call("c2", "gate"), {"text": ["x"]}],
+        skip_permission=False,
+        policy=Policy(handlers=[rule]),
+    )
     await r.send("go")
     await r.idle()
     results = [d["result"] for d in r.of("permission.completed")]

@@ -66,6 +66,10 @@ class Cli:
         if done.returncode or not version:
             said = (done.stderr or done.stdout).strip()[:300]
             raise RuntimeUnavailable(f"{self.path} does not work (exit {done.returncode}): {said} {INSTALL}")
+        if self.source != "SDK cache" and "copilot" not in done.stdout.lower():
+            raise RuntimeUnavailable(
+                f"{self.path} is no Copilot CLI: it says {done.stdout[:60]!r}. {INSTALL}"
+            )
         return version
 
 
@@ -84,7 +88,8 @@ def find(explicit: str | os.PathLike[str] | None = None) -> Cli | None:
     variable = os.environ.get("COPILOT_CLI_PATH")
     if variable:
         advice = (
-            "Correct it:  %env COPILOT_CLI_PATH=/path/to/copilot  or remove it:  import os; del os.environ['COPILOT_CLI_PATH']"
+            "Correct it:  %env COPILOT_CLI_PATH=/path/to/copilot  or remove it:  "
+            "import os; del os.environ['COPILOT_CLI_PATH']"
         )
         return _named(Path(variable), "COPILOT_CLI_PATH", advice)
     cached = sdk_cache()

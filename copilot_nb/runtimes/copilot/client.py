@@ -78,7 +78,7 @@ class Client:
         self.ended = False
         self.sdk: Any = None
         self._wire: Any = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
     def pid(self) -> int | None:
@@ -126,8 +126,8 @@ class Client:
                 f"{advice.PROTOCOL}"
             )
         return (
-            f"The Copilot CLI at {self.cli.path} (found by: {self.cli.source}) did not start: {said} "
-            "Look at  %copilot doctor"
+            f"The Copilot CLI at {self.cli.path} (found by: {self.cli.source}) did not start: {said}. "
+            "Try  copilot --version  in a terminal;  %copilot doctor  shows which program is used."
         )
 
     def _on_event(self, params: JSON) -> None:
@@ -162,15 +162,20 @@ class Client:
         self._close_pipes()
 
     def _close_pipes(self) -> None:
-        """The SDK leaves them to the garbage collector; a kernel that runs for days would lose descriptors."""
+        """The SDK leaves them to the garbage collector; a kernel that runs for days needs its descriptors."""
         process = self._wire.process
         for pipe in (process.stdin, process.stdout, process.stderr):
             with contextlib.suppress(OSError, ValueError):  # broken, or closed by the SDK
                 pipe.close()
 
-    def _keep(self, task: asyncio.Task[None]) -> None:
+    def _keep(self, task: asyncio.Task[Any]) -> None:
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at here, in case nobody waits any more
 
     async def request(self, method: str, params: JSON) -> Any:
         """Call a method of the CLI; its result as plain JSON.
@@ -184,8 +189,11 @@ class Client:
         RuntimeUnavailable
             It has ended.
         """
+        # shielded: the SDK fails on an answer whose waiter was cancelled
+        answer = asyncio.ensure_future(self._wire.request(method, params))
+        self._keep(answer)
         with translated():
-            return await self._wire.request(method, params)
+            return await asyncio.shield(answer)
 
     async def open_session(self, session_id: str, *, resume: bool, **options: Any) -> None:
         """Create or resume a session; its events go to the listener of that id, added before."""

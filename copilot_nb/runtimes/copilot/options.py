@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from copilot_nb.errors import RuntimeUnavailable
+from copilot_nb.errors import RuntimeUnavailable, UsageError
 from copilot_nb.events import JSON
 from copilot_nb.permissions import Policy
 from copilot_nb.tools.base import Tool
@@ -44,6 +44,12 @@ class Provider:
     key_env: str | None = None
     api_version: str | None = None
     max_prompt_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.type not in KEY_NAMES:
+            raise UsageError(f"There is no provider type {self.type!r}: use openai, azure or anthropic.")
+        if self.wire_api not in (None, "completions", "responses"):
+            raise UsageError(f"There is no wire API {self.wire_api!r}: use completions or responses.")
 
     @property
     def key_name(self) -> str:

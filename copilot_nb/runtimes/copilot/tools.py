@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
 from typing import Any
 
-from copilot_nb.errors import CopilotNbError
+from copilot_nb.errors import CopilotNbError, ToolError
 from copilot_nb.events import JSON
 from copilot_nb.tools.base import BackgroundTask, Tool, ToolResult
 
@@ -121,6 +121,8 @@ class Runner:
             if result is not None and result.display:
                 self.note("jupyter.tool_display", {"toolCallId": call.call_id, "bundle": result.display})
             answer = {"result": _wire(result)}
+        except ToolError as error:
+            answer = {"result": _wire(ToolResult(str(error), error=str(error)))}
         except Exception as error:  # a tool may raise anything; the model is told (reference §12)
             answer = {"error": str(error) or type(error).__name__}
         if self._running.pop(request_id, None) is None:
