@@ -116,7 +116,11 @@ class Columns:
     # --- both -----------------------------------------------------------------------------------------
 
     def _add(
-        self, types: Sequence[str], datas: Sequence[wire.Data], agents: Sequence[Any], ephemeral: Sequence[Any]
+        self,
+        types: Sequence[str],
+        datas: Sequence[wire.Data],
+        agents: Sequence[Any],
+        ephemeral: Sequence[Any],
     ) -> tuple[list[str | None], Sequence[str | None]]:
         """The columns of numbers; texts and interaction ids are left to the caller."""
         count = len(types)
@@ -130,7 +134,9 @@ class Columns:
             self.turns.extend(map(self._turn_numbers.__getitem__, turns))
         except TypeError:  # an object or array as turnId
             del self.turns[self.rows :]
-            self.turns.extend([self._turn_numbers[turn] if isinstance(turn, str | int) else -1 for turn in turns])
+            self.turns.extend(
+                [self._turn_numbers[turn] if isinstance(turn, str | int) else -1 for turn in turns]
+            )
         self.ephemeral += bytes(map(bool, ephemeral))
         self.input.extend(_NAS * count)
         self.output.extend(_NAS * count)

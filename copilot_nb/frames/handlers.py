@@ -1,4 +1,4 @@
-"""What each event type means for the records: one function a type, ``(state, row, type, data, agent, run) -> run``."""
+"""What each event type means for the records: one function a type, which returns the event's run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Handler = Callable[["Relations", int, str, Data, "str | None", int], int]
 
 
 def user_message(state: Relations, row: int, kind: str, data: Data, agent: str | None, run: int) -> int:
-    """A steer joins the run; anything else opens one, unless several were sent for one turn (reference §15)."""
+    """A steer joins the run; anything else opens one, unless several were sent for one turn (§15)."""
     interaction, delivery = string(data.get("interactionId")), string(data.get("delivery"))
     turn = -1
     if delivery == "steering" or agent is not None:
@@ -127,7 +127,9 @@ def tool_start(state: Relations, row: int, kind: str, data: Data, agent: str | N
         index = -1 if turn is None else state.find_turn(run, agent, turn)
     if index >= 0:
         run = state.turns[index].run
-    tool = Tool(call, string(data.get("toolName")), run, index, agent, row, arguments=_json(data.get("arguments")))
+    tool = Tool(
+        call, string(data.get("toolName")), run, index, agent, row, arguments=_json(data.get("arguments"))
+    )
     state.tools.append(tool)
     if call is not None:
         state.open_tools.setdefault(call, []).append(len(state.tools) - 1)
@@ -173,7 +175,9 @@ def external_tool(state: Relations, row: int, kind: str, data: Data, agent: str 
     return state.tools[index].run if index >= 0 else run
 
 
-def permission_requested(state: Relations, row: int, kind: str, data: Data, agent: str | None, run: int) -> int:
+def permission_requested(
+    state: Relations, row: int, kind: str, data: Data, agent: str | None, run: int
+) -> int:
     """A question; what it asks about is found by tool call id."""
     request = data.get("permissionRequest")
     request = request if isinstance(request, Mapping) else {}
@@ -190,7 +194,9 @@ def permission_requested(state: Relations, row: int, kind: str, data: Data, agen
     return run
 
 
-def permission_completed(state: Relations, row: int, kind: str, data: Data, agent: str | None, run: int) -> int:
+def permission_completed(
+    state: Relations, row: int, kind: str, data: Data, agent: str | None, run: int
+) -> int:
     """The answer to a question, matched by request id."""
     result = data.get("result")
     result = result if isinstance(result, Mapping) else {}
@@ -242,7 +248,9 @@ def _use(state: Relations, row: int, usage: Data, agent: str | None, run: int) -
         api_call,
     )
     known = state.call_by_id.get(api_call, -1) if api_call is not None else -1
-    if known >= 0:  # told twice, as it happened and for the record, or once per content block: the last one counts
+    if (
+        known >= 0
+    ):  # told twice, as it happened and for the record, or once per content block: the last one counts
         before = state.calls[known]
         call.row, call.run, call.turn = before.row, before.run, before.turn
         state.calls[known] = call

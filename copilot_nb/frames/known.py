@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-KNOWN_TYPES: Final[tuple[str, ...]] = tuple(
-    """
+_NAMES: Final = """
     abort agent.interrupted assistant.idle assistant.message assistant.message_delta assistant.message_start
     assistant.reasoning assistant.reasoning_delta assistant.streaming_delta assistant.tool_call_delta
     assistant.turn_end assistant.turn_retry assistant.turn_start assistant.usage external_tool.completed
@@ -26,5 +25,5 @@ KNOWN_TYPES: Final[tuple[str, ...]] = tuple(
     session.truncation session.usage_checkpoint session.usage_info session.usage_record session.warning
     system.message system.notification tool.execution_complete tool.execution_partial_result
     tool.execution_start tool.shell_output user.message
-    """.split()
-)
+"""
+KNOWN_TYPES: Final[tuple[str, ...]] = tuple(_NAMES.split())

@@ -23,7 +23,11 @@ class LaneBook:
 
     def landed(self, row: int, data: Mapping[str, Any], run: int, turn: int) -> int:
         """A message reached the conversation; its index."""
-        key, delivery, source = string(data.get("messageId")), string(data.get("delivery")), string(data.get("source"))
+        key, delivery, source = (
+            string(data.get("messageId")),
+            string(data.get("delivery")),
+            string(data.get("source")),
+        )
         index = self._by_id.get(key, -1) if key is not None else -1
         if index < 0 or self.messages[index].landed >= 0:
             index = self._new(key, source)
@@ -42,7 +46,11 @@ class LaneBook:
     def change(self, row: int, run: int, data: Mapping[str, Any]) -> str | None:
         """Fold one ``jupyter.queue`` event; the prompt it names."""
         op = string(data.get("op")) or "?"
-        key, lane, prompt = string(data.get("messageId")), string(data.get("lane")), string(data.get("prompt"))
+        key, lane, prompt = (
+            string(data.get("messageId")),
+            string(data.get("lane")),
+            string(data.get("prompt")),
+        )
         reason = string(data.get("reason"))
         position = whole(data.get("position"))
         if op == "pause":
@@ -50,7 +58,12 @@ class LaneBook:
         elif op == "restored":
             for item in data.get("items") or ():
                 if isinstance(item, Mapping):
-                    self._add(row, string(item.get("messageId")), string(item.get("lane")), string(item.get("prompt")))
+                    self._add(
+                        row,
+                        string(item.get("messageId")),
+                        string(item.get("lane")),
+                        string(item.get("prompt")),
+                    )
         elif key is not None:
             if op == "add":
                 self._add(row, key, lane, prompt)
@@ -106,7 +119,16 @@ class LaneBook:
         lanes = list(self._waiting.values())
         self.changes.append(
             LaneChange(
-                row, op, run, lane, key, prompt, position, reason, lanes.count(QUEUE), lanes.count(STEERING), self.paused
+                row,
+                op,
+                run,
+                lane,
+                key,
+                prompt,
+                position,
+                reason,
+                lanes.count(QUEUE),
+                lanes.count(STEERING),
+                self.paused,
             )
         )
-

@@ -14,8 +14,8 @@ from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.events import Event
 from copilot_nb.frames import schema, wire
 from copilot_nb.frames.base import Columns
-from copilot_nb.frames.relate import Relations
 from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, source_of
+from copilot_nb.frames.relate import Relations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,8 +196,12 @@ class Log(Tables):
         from copilot_nb.frames import tables
 
         base = self._columns()
-        found = sorted([*self._reader.problems, *self._notes], key=lambda problem: problem.offset)
-        return tables._frame(
+        found = [*self._reader.problems]
+        for row, reason in self._oddities:
+            offset, length, line = base.place(row, self.source.read)
+            found.append(Problem(line, offset, length, reason, True))
+        found.sort(key=lambda problem: problem.offset)
+        return tables.frame(
             "problems",
             line=[problem.line for problem in found],
             reason=[problem.reason for problem in found],
@@ -251,7 +255,9 @@ class LiveLog(Tables):
             self._base.add_events(events, self._offsets[:count])
             self._fold.feed(map(_delivered, events))
             keep_all = self.path is None
-            self._kept.extend(e for e in events if (keep_all or e.ephemeral is True) and not e.type.endswith("_delta"))
+            self._kept.extend(
+                e for e in events if (keep_all or e.ephemeral is True) and not e.type.endswith("_delta")
+            )
             del self._tail[:count], self._offsets[:count]
 
     def _columns(self, rows: int | None = None) -> Columns:

@@ -62,7 +62,9 @@ class Source:
         except FileNotFoundError:
             raise SessionNotFound(f"There is no log at {self.name}.") from None
         except IsADirectoryError:
-            raise StoreError(f"{self.name} is a folder: name a log in it, or use read_logs for all.") from None
+            raise StoreError(
+                f"{self.name} is a folder: name a log in it, or use read_logs for all."
+            ) from None
         except PermissionError:
             raise StoreError(f"{self.name} may not be read by this user.") from None
         except OSError as error:
@@ -104,7 +106,9 @@ def source_of(log: str | Path | IO[bytes] | IO[str], home: str | Path | None = N
         folder = session_folder(log, home)
         path = folder / EVENTS
         if not path.exists():
-            raise SessionNotFound(f"There is no session {log!r} in {folder.parent} and no file of that name here.")
+            raise SessionNotFound(
+                f"There is no session {log!r} in {folder.parent} and no file of that name here."
+            )
     elif path.is_dir() and (path / EVENTS).exists():
         path /= EVENTS
     return Source(str(path), lambda: open_plain(path))
@@ -131,12 +135,12 @@ def _remote(url: str) -> IO[bytes]:
     try:
         import fsspec
     except ImportError:
-        raise UsageError(f"To read {url}, install fsspec (and its package for this kind of address).") from None
+        raise UsageError(
+            f"To read {url}, install fsspec (and its package for this kind of address)."
+        ) from None
     stream: IO[bytes] = fsspec.open(url, "rb").open()
     suffix = Path(url).suffix
     return _decompressed(stream, suffix) if suffix in (".gz", ".zst") else stream
-
-
 
 
 def _open_source(stream: Any) -> Source:
@@ -241,7 +245,9 @@ class Reader:
                 try:
                     chunk = stream.read(self._wanted(sum(map(len, rest))))
                 except (OSError, EOFError, ValueError, _zlib_error()) as error:
-                    self._problem(self.position, 0, f"the compressed file cannot be read further: {error}", False)
+                    self._problem(
+                        self.position, 0, f"the compressed file cannot be read further: {error}", False
+                    )
                     rest.clear()
                     break
                 if not chunk:
@@ -340,4 +346,6 @@ def event_of(line: bytes) -> Event:
     row = wire.tolerant_line(record, {})
     agent = UNSET if row.agentId is None else row.agentId
     ephemeral = True if row.ephemeral else UNSET
-    return Event(row.type, record.get("data"), row.id or "", row.timestamp or "", row.parentId, agent, ephemeral)
+    return Event(
+        row.type, record.get("data") or {}, row.id or "", row.timestamp or "", row.parentId, agent, ephemeral
+    )

@@ -1,4 +1,4 @@
-"""What the fold keeps of a log: one small record a run, turn, tool call … with rows instead of times and texts.
+"""What the fold keeps of a log: one small record a run, turn, tool call …, with rows for times and texts.
 
 A row is an event's place in the log, -1 when there is none. Times and texts are looked up by row when a
 table is made, so a duration can only come from a start and an end that were both seen.

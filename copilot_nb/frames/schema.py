@@ -63,7 +63,12 @@ class Column:
 _PANDAS: Final = {TIME: "datetime64[us, UTC]", SPAN: "timedelta64[us]"}
 _LABEL: Final = {**_PANDAS, TEXT: "string[pyarrow]"}
 _C = Column
-_RUN = _C("run", INT, "number of the run, from 0; missing before the first", "interactionId, else tool call, request or parent")
+_RUN = _C(
+    "run",
+    INT,
+    "number of the run, from 0; missing before the first",
+    "interactionId, else tool call, request or parent",
+)
 _TURN = _C("turn", INT, "number of the turn in its run, from 0", "turnId")
 _AGENT = _C("agent_id", TEXT, "the sub-agent; missing for the main agent", "agentId")
 
@@ -74,10 +79,22 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _C("turn", INT, "the event's own turn number; missing if it names none", "data.turnId"),
         _AGENT,
         _C("tool", TEXT, "the tool it names", "data.toolName"),
-        _C("text", TEXT, "what a person would read of it", "data.content, .result.content, .error.message, .message or .summary"),
-        _C("input_tokens", INT, "tokens sent to the model", "session.usage_record, assistant.usage", "tokens"),
+        _C(
+            "text",
+            TEXT,
+            "what a person would read of it",
+            "data.content, .result.content, .error.message, .message or .summary",
+        ),
+        _C(
+            "input_tokens", INT, "tokens sent to the model", "session.usage_record, assistant.usage", "tokens"
+        ),
         _C("output_tokens", INT, "tokens the model wrote", "session.usage_record, assistant.usage", "tokens"),
-        _C("interaction_id", TEXT, "shared by all of a run; joins to `runs()` and `turns()`", "data.interactionId"),
+        _C(
+            "interaction_id",
+            TEXT,
+            "shared by all of a run; joins to `runs()` and `turns()`",
+            "data.interactionId",
+        ),
         _C("ephemeral", BOOL, "delivered, but not meant for the disk", "ephemeral"),
         _C("id", TEXT, "for `log.event(id)`", "id"),
         _C("parent_id", TEXT, "the stored event before it", "parentId"),
@@ -86,12 +103,34 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _C("message_id", TEXT, "what `send` returned", "user.message, jupyter.queue: messageId"),
         _C("text", TEXT, "the prompt", "user.message: content; jupyter.queue: prompt while it waits"),
         _C("source", TEXT, "user, autopilot, system …", "user.message: source; user if absent"),
-        _C("status", MESSAGE_STATUS, "pending: still waits; discarded: never reached the model", "user.message, jupyter.queue"),
-        _C("lane", LANES, "where it waited last; missing if it never waited", "jupyter.queue: lane, user.message: delivery"),
+        _C(
+            "status",
+            MESSAGE_STATUS,
+            "pending: still waits; discarded: never reached the model",
+            "user.message, jupyter.queue",
+        ),
+        _C(
+            "lane",
+            LANES,
+            "where it waited last; missing if it never waited",
+            "jupyter.queue: lane, user.message: delivery",
+        ),
         _C("delivery", DELIVERY, "how it landed", "user.message: delivery"),
-        _C("sent_at", TIME, "when it was accepted; for delivery idle the same as landed_at; NaT where the log does not say", "jupyter.queue add", "UTC"),
+        _C(
+            "sent_at",
+            TIME,
+            "when it was accepted; for delivery idle the same as landed_at; NaT where the log does not say",
+            "jupyter.queue add",
+            "UTC",
+        ),
         _C("landed_at", TIME, "when it reached the conversation; NaT if it did not", "user.message", "UTC"),
-        _C("waited", SPAN, "landed_at - sent_at; NaT unless both are known", "user.message, jupyter.queue", "time"),
+        _C(
+            "waited",
+            SPAN,
+            "landed_at - sent_at; NaT unless both are known",
+            "user.message, jupyter.queue",
+            "time",
+        ),
         _C("reason", TEXT, "why it was discarded", "jupyter.queue remove: reason"),
         _RUN,
         _C("turn", INT, "the turn a steer landed in", "user.message: turnId"),
@@ -99,11 +138,21 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     ),
     "runs": (
         _C("run", INT, "number of the run, from 0", "user.message that is no steer"),
-        _C("source", TEXT, "user, autopilot, system, notification; unknown if the log does not hold its message", "user.message: source"),
+        _C(
+            "source",
+            TEXT,
+            "user, autopilot, system, notification; unknown if the log does not hold its message",
+            "user.message: source",
+        ),
         _C("delivery", DELIVERY, "how its message arrived", "user.message: delivery"),
         _C("prompt", TEXT, "its first message", "user.message: content"),
         _C("answer", TEXT, "the last text the main agent wrote in it", "assistant.message: content"),
-        _C("status", RUN_STATUS, "open: no end was seen", "assistant.turn_end, session.error, abort, jupyter.limit"),
+        _C(
+            "status",
+            RUN_STATUS,
+            "open: no end was seen",
+            "assistant.turn_end, session.error, abort, jupyter.limit",
+        ),
         _C("started", TIME, "", "user.message, else the first event of the run", "UTC"),
         _C("ended", TIME, "NaT while open", "last assistant.turn_end, session.error or abort", "UTC"),
         _C("duration", SPAN, "ended - started", "both of the above", "time"),
@@ -126,7 +175,12 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _C("started", TIME, "NaT if only its end is in the log", "assistant.turn_start", "UTC"),
         _C("ended", TIME, "NaT while open", "assistant.turn_end", "UTC"),
         _C("duration", SPAN, "ended - started", "both of the above", "time"),
-        _C("attempts", INT, "1 + retries; missing in a log without ephemeral events, which are the only ones to tell", "assistant.turn_retry"),
+        _C(
+            "attempts",
+            INT,
+            "1 + retries; missing in a log without ephemeral events, which are the only ones to tell",
+            "assistant.turn_retry",
+        ),
         _C("model", TEXT, "", "assistant.message: model, usage"),
         _C("text", TEXT, "what the model said", "assistant.message: content"),
         _C("tools", INT, "its tool calls", "tool.execution_start"),
@@ -148,10 +202,23 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _C("started", TIME, "NaT if the loop refused it before a start", "tool.execution_start", "UTC"),
         _C("ended", TIME, "NaT while open", "tool.execution_complete", "UTC"),
         _C("duration", SPAN, "ended - started", "both of the above", "time"),
-        _C("asked", SPAN, "the part of it that waited for a permission; NaT if none was asked or answered", "permission.requested, permission.completed", "time"),
+        _C(
+            "asked",
+            SPAN,
+            "the part of it that waited for a permission; NaT if none was asked or answered",
+            "permission.requested, permission.completed",
+            "time",
+        ),
         _C("arguments", TEXT, "as JSON", "tool.execution_start: arguments"),
-        _C("result", TEXT, "what came back, or the error's message", "tool.execution_complete: result.content, error.message"),
-        _C("result_bytes", INT, "length of that text in UTF-8; missing if there is none", "the same", "bytes"),
+        _C(
+            "result",
+            TEXT,
+            "what came back, or the error's message",
+            "tool.execution_complete: result.content, error.message",
+        ),
+        _C(
+            "result_bytes", INT, "length of that text in UTF-8; missing if there is none", "the same", "bytes"
+        ),
         _C("error_code", TEXT, "", "tool.execution_complete: error.code"),
         _C("tool_call_id", TEXT, "not unique: some models repeat them", "toolCallId"),
         _C("event_id", TEXT, "its start, else its end", "tool.execution_start: id"),
@@ -173,7 +240,12 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     ),
     "queue": (
         _C("time", TIME, "", "jupyter.queue, user.message", "UTC"),
-        _C("op", TEXT, "add, remove, move, edit, pause, restored, or land", "jupyter.queue: op; land: user.message"),
+        _C(
+            "op",
+            TEXT,
+            "add, remove, move, edit, pause, restored, or land",
+            "jupyter.queue: op; land: user.message",
+        ),
         _C("lane", LANES, "the lane it concerns", "jupyter.queue: lane, user.message: delivery"),
         _C("message_id", TEXT, "", "messageId"),
         _C("text", TEXT, "the prompt, where the event holds it", "jupyter.queue: prompt"),
@@ -188,14 +260,25 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "usage": (
         _C("time", TIME, "end of the model call", "session.usage_record, assistant.usage", "UTC"),
         _RUN,
-        _C("turn", INT, "missing for calls outside turns, such as a compaction", "assistant.message: apiCallId, else the turn that was open"),
+        _C(
+            "turn",
+            INT,
+            "missing for calls outside turns, such as a compaction",
+            "assistant.message: apiCallId, else the turn that was open",
+        ),
         _AGENT,
         _C("model", TEXT, "", "usage: model"),
         _C("input_tokens", INT, "", "usage: inputTokens", "tokens"),
         _C("output_tokens", INT, "", "usage: outputTokens", "tokens"),
         _C("cache_read_tokens", INT, "", "usage: cacheReadTokens", "tokens"),
         _C("cache_write_tokens", INT, "", "usage: cacheWriteTokens", "tokens"),
-        _C("cost", FLOAT, "as the provider counts it: no currency; missing if unknown", "usage: cost", "premium requests"),
+        _C(
+            "cost",
+            FLOAT,
+            "as the provider counts it: no currency; missing if unknown",
+            "usage: cost",
+            "premium requests",
+        ),
         _C("duration", SPAN, "of the model call", "usage: duration (milliseconds)", "time"),
         _C("first_token", SPAN, "from the request to the first token", "usage: timeToFirstTokenMs", "time"),
         _C("api_call_id", TEXT, "one row for each", "usage: apiCallId"),
@@ -203,7 +286,12 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     ),
     "errors": (
         _C("time", TIME, "", "the event", "UTC"),
-        _C("source", FAULT_SOURCE, "what failed", "session.error, model.call_failure (ephemeral), tool.execution_complete, session.warning"),
+        _C(
+            "source",
+            FAULT_SOURCE,
+            "what failed",
+            "session.error, model.call_failure (ephemeral), tool.execution_complete, session.warning",
+        ),
         _C("kind", TEXT, "", "errorType, warningType or error.code"),
         _C("status_code", INT, "", "statusCode", "HTTP status"),
         _C("message", TEXT, "", "message, errorMessage, error.message"),
@@ -227,7 +315,12 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _C("started", TIME, "", "session.start", "UTC"),
         _C("last_event", TIME, "", "last line of the log", "UTC"),
         _C("turns", INT, "", "assistant.turn_start", "turns"),
-        _C("in_use_by", TEXT, "ids of the live processes that hold it; missing if none does", "inuse.<pid>.lock"),
+        _C(
+            "in_use_by",
+            TEXT,
+            "ids of the live processes that hold it; missing if none does",
+            "inuse.<pid>.lock",
+        ),
         _C("size", INT, "", "events.jsonl", "bytes"),
         _C("path", TEXT, "", "events.jsonl"),
     ),
@@ -253,7 +346,14 @@ def reference() -> pd.DataFrame:
 
     return pd.DataFrame(
         [
-            {"table": table, "column": c.name, "dtype": c.label, "unit": c.unit, "meaning": c.meaning, "source": c.source}
+            {
+                "table": table,
+                "column": c.name,
+                "dtype": c.label,
+                "unit": c.unit,
+                "meaning": c.meaning,
+                "source": c.source,
+            }
             for table, columns in TABLES.items()
             for c in columns
         ]

@@ -22,7 +22,7 @@ def events(base: Columns, rows: int) -> pd.DataFrame:
     import pandas as pd
 
     types = np.frombuffer(base.types[:rows], np.int32)
-    frame = {
+    columns = {
         "time": _time(np.frombuffer(base.time[:rows], np.int64)),
         "type": pd.Categorical.from_codes(types, dtype=pd.CategoricalDtype(base.type_codes.names())),
         "turn": _int32(base.turns[:rows]),
@@ -38,7 +38,7 @@ def events(base: Columns, rows: int) -> pd.DataFrame:
         "id": _strings(base.ids.chunked(rows)),
         "parent_id": _strings(base.parents.chunked(rows)),
     }
-    return pd.DataFrame(frame, index=pd.RangeIndex(rows, name="seq"), copy=False)
+    return pd.DataFrame(columns, index=pd.RangeIndex(rows, name="seq"), copy=False)
 
 
 def messages(base: Columns, relations: Relations) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def messages(base: Columns, relations: Relations) -> pd.DataFrame:
     idle = np.array([m.delivery == "idle" and m.sent < 0 for m in records], bool)
     sent = np.where(idle, landed, base.times([m.sent for m in records]))
     texts = base.texts_at(base.texts, landed_rows).to_pylist()
-    return _frame(
+    return frame(
         "messages",
         message_id=[m.id for m in records],
         text=[m.prompt if text is None else text for m, text in zip(records, texts, strict=True)],
@@ -78,7 +78,7 @@ def runs(base: Columns, relations: Relations) -> pd.DataFrame:
     count = len(records)
     calls = relations.calls
     firsts = [relations.lanes.messages[run.message] if run.message >= 0 else None for run in records]
-    return _frame(
+    return frame(
         "runs",
         run=list(range(count)),
         source=[run.source for run in records],
@@ -115,7 +115,7 @@ def turns(base: Columns, relations: Relations) -> pd.DataFrame:
         if call.turn >= 0 and models[call.turn] is None:
             models[call.turn] = call.model
     interactions = [relations.runs[turn.run].interaction if turn.run >= 0 else None for turn in records]
-    return _frame(
+    return frame(
         "turns",
         run=[turn.run for turn in records],
         turn=[turn.turn for turn in records],
@@ -150,8 +150,10 @@ def tools(base: Columns, relations: Relations) -> pd.DataFrame:
     started = base.times([tool.start for tool in records])
     ended = base.times([tool.end for tool in records])
     results = base.texts_at(base.texts, [tool.end for tool in records])
-    arguments = [None if tool.arguments is None else tool.arguments.decode("utf-8", "replace") for tool in records]
-    return _frame(
+    arguments = [
+        None if tool.arguments is None else tool.arguments.decode("utf-8", "replace") for tool in records
+    ]
+    return frame(
         "tools",
         tool=[tool.name for tool in records],
         run=[tool.run for tool in records],
@@ -161,7 +163,9 @@ def tools(base: Columns, relations: Relations) -> pd.DataFrame:
         started=started,
         ended=ended,
         duration=_span(started, ended),
-        asked=_span(base.times([tool.asked for tool in records]), base.times([tool.allowed for tool in records])),
+        asked=_span(
+            base.times([tool.asked for tool in records]), base.times([tool.allowed for tool in records])
+        ),
         arguments=pa.array(arguments, pa.large_string()),
         result=results,
         result_bytes=pc.binary_length(results).cast(pa.int64()).to_pylist(),
@@ -175,7 +179,7 @@ def permissions(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per question whether a tool may run."""
     records = relations.permissions
     asked, answered = base.times([p.start for p in records]), base.times([p.end for p in records])
-    return _frame(
+    return frame(
         "permissions",
         request_id=[p.id for p in records],
         tool=[p.tool for p in records],
@@ -197,7 +201,7 @@ def queue(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per change of the two lanes."""
     records = relations.lanes.changes
     rows = [change.row for change in records]
-    return _frame(
+    return frame(
         "queue",
         time=base.times(rows),
         op=[change.op for change in records],
@@ -218,7 +222,7 @@ def usage(base: Columns, relations: Relations) -> pd.DataFrame:
     """One row per model call."""
     records = relations.calls
     rows = [call.row for call in records]
-    return _frame(
+    return frame(
         "usage",
         time=base.times(rows),
         run=[call.run for call in records],
@@ -242,13 +246,16 @@ def errors(base: Columns, relations: Relations) -> pd.DataFrame:
     records = relations.faults
     rows = [fault.row for fault in records]
     texts = base.texts_at(base.texts, rows).to_pylist()
-    return _frame(
+    return frame(
         "errors",
         time=base.times(rows),
         source=[fault.source for fault in records],
         kind=[fault.kind for fault in records],
         status_code=[fault.status for fault in records],
-        message=[text if fault.message is None else fault.message for fault, text in zip(records, texts, strict=True)],
+        message=[
+            text if fault.message is None else fault.message
+            for fault, text in zip(records, texts, strict=True)
+        ],
         run=[fault.run for fault in records],
         turn=[_turn_number(relations, fault.turn) for fault in records],
         tool_call_id=[fault.tool_call for fault in records],
@@ -342,7 +349,7 @@ def _span(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.where((start == NA) | (end == NA), NA, end - start)
 
 
-def _frame(table: str, **values: Any) -> pd.DataFrame:
+def frame(table: str, **values: Any) -> pd.DataFrame:
     import pandas as pd
 
     columns = {}
@@ -360,7 +367,8 @@ def _series(dtype: str | tuple[str, ...], values: Any) -> Any:
 
     if isinstance(dtype, tuple):
         codes = {name: code for code, name in enumerate(dtype)}
-        return pd.Categorical.from_codes([codes.get(value, -1) for value in values], categories=list(dtype))
+        places = np.array([codes.get(value, -1) for value in values], np.int64)
+        return pd.Categorical.from_codes(places, dtype=pd.CategoricalDtype(list(dtype)))
     if dtype == schema.TIME:
         return _time(np.asarray(values, np.int64))
     if dtype == schema.SPAN:
@@ -371,7 +379,7 @@ def _series(dtype: str | tuple[str, ...], values: Any) -> Any:
         mask = np.array([value is None or value < 0 for value in values], bool)
         numbers = [0 if missing else value for value, missing in zip(values, mask, strict=True)]
         return pd.arrays.IntegerArray(np.array(numbers, np.int64), mask)
-    return pd.array(list(values), dtype=dtype)
+    return pd.Series(list(values), dtype=dtype).array
 
 
 def _text_array(values: Sequence[str | None]) -> Any:

@@ -158,7 +158,10 @@ class EventWindow:
             values = np.frombuffer(base.time[:rows], np.int64)
             return values, values == NA
         if column == "tokens":
-            ins, outs = np.frombuffer(base.input[:rows], np.int64), np.frombuffer(base.output[:rows], np.int64)
+            ins, outs = (
+                np.frombuffer(base.input[:rows], np.int64),
+                np.frombuffer(base.output[:rows], np.int64),
+            )
             missing = (ins == NA) & (outs == NA)
             return np.where(ins == NA, 0, ins) + np.where(outs == NA, 0, outs), missing
         if column == "ms":
@@ -237,5 +240,7 @@ def _contains(base: Columns, start: int, stop: int, text: str) -> np.ndarray:
     import pyarrow.compute as pc
 
     texts = base.texts.chunked(stop).slice(start)
-    found: np.ndarray = pc.match_substring(texts, text, ignore_case=True).fill_null(False).to_numpy().astype(bool)
+    found: np.ndarray = (
+        pc.match_substring(texts, text, ignore_case=True).fill_null(False).to_numpy().astype(bool)
+    )
     return np.asarray(found)

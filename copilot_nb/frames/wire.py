@@ -158,11 +158,15 @@ def data_of(data: Mapping[str, Any]) -> Data:
         string(get("interactionId")),
         string(get("toolName")),
         get("content"),
-        None if result is None else Result(result.get("content") if isinstance(result, Mapping) else string(result)),
+        None
+        if result is None
+        else Result(result.get("content") if isinstance(result, Mapping) else string(result)),
         Usage(whole(usage.get("inputTokens")), whole(usage.get("outputTokens")))
         if isinstance(usage, Mapping)
         else None,
-        None if error is None else Failure(error.get("message") if isinstance(error, Mapping) else string(error)),
+        None
+        if error is None
+        else Failure(error.get("message") if isinstance(error, Mapping) else string(error)),
         get("message"),
         get("summary"),
         whole(get("inputTokens")),
@@ -194,7 +198,11 @@ def as_text_or_none(value: object) -> str | None:
 
 def as_text(value: object) -> str:
     """Text as it is, anything else as compact JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    )
 
 
 def _lines(form: type[Any]) -> msgspec.json.Decoder[Any]:
