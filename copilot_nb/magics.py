@@ -52,7 +52,7 @@ class CopilotMagics(Magics):
         """Send the lines below to the agent; alone on a line: ``%copilot help``."""
         with short_errors():
             if cell is not None:
-                self.desk.start(parse(line), cell)
+                self.desk.start(parse(line), body(cell))
                 return None
             if commands.needs_loop(line):
                 raise UsageError(
@@ -94,9 +94,14 @@ class CopilotMagics(Magics):
 
 def _text(line: str, cell: str | None) -> str:
     """The words of ``%steer words`` or of the lines below ``%%steer``."""
-    return (
-        line.strip() if cell is None else "\n".join(part for part in (line.strip(), cell.strip("\n")) if part)
-    )
+    if cell is None:
+        return line.strip()
+    return f"{line.strip()}\n{body(cell)}" if line.strip() else body(cell)
+
+
+def body(cell: str) -> str:
+    """The cell's text as the person wrote it: IPython adds one newline at the end."""
+    return cell.removesuffix("\n")
 
 
 @contextmanager
@@ -128,7 +133,7 @@ async def line_magic_awaited(line: str) -> Any:
 async def cell_magic_awaited(line: str, cell: str) -> None:
     """``%%copilot --wait``: send, then wait until the session is idle."""
     with short_errors():
-        await _loaded().desk.start_and_wait(parse(line), cell)
+        await _loaded().desk.start_and_wait(parse(line), body(cell))
 
 
 def _loaded() -> CopilotMagics:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from copilot_nb.errors import UsageError
-from copilot_nb.notebook import queue
+from copilot_nb.notebook import answers, queue
 from copilot_nb.notebook.arguments import option_help, option_names, parse, unknown
 from copilot_nb.notebook.desk import Desk
 from copilot_nb.runtimes.base import Mode
@@ -88,7 +88,11 @@ def _status(desk: Desk, rest: str) -> None:
     state = session.state
     print(f"{session.id}  {session.model_label}, runtime {session.runtime_name}, mode {state.mode}")
     print(state.describe())
-    print(f"{len(state.runs)} runs, {len(state.turns)} turns; log: {session.log_path}")
+    for request in state.permissions.values():
+        print(f"asks to use {request.data.get('toolName') or request.kind}: %allow or %deny")
+    for request in state.questions.values():
+        print(f"asks: {answers.question(request)}: %copilot answer TEXT")
+    print(f"runs: {len(state.runs)}, turns: {len(state.turns)}; log: {session.log_path}")
 
 
 def _log(desk: Desk, rest: str) -> Any:
@@ -119,7 +123,9 @@ def _record(desk: Desk, rest: str) -> None:
 
     from copilot_nb.record import bundle
 
-    display(bundle(desk.current().state), raw=True)
+    session = desk.current()
+    show: Any = display
+    show(bundle(session.state, model=session.model_label), raw=True)
 
 
 # --- sessions --------------------------------------------------------------------------------------
@@ -191,6 +197,7 @@ COMMANDS: dict[str, Command] = {
     "wait": Command("[SECONDS]", "wait until the session is idle", _wait),
     "abort": Command("[--all]", "end the run; the queue stays, paused (--all: empty it)", _abort),
     "queue": Command("[list]", "what waits", queue.run),
+    "answer": Command("TEXT", "answer what the agent asks", answers.run),
     "log": Command("", "the events as a DataFrame", _log),
     "turns": Command("", "the turns as a DataFrame", _turns),
     "panel": Command("", "a view that stays live", _panel),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from copilot_nb.errors import NoSession, UsageError
 from copilot_nb.notebook.arguments import Options
+from copilot_nb.notebook.front_end import nobody_there
 from copilot_nb.notebook.templating import fill
 from copilot_nb.permissions import allow_tools
 
@@ -101,6 +102,15 @@ class Desk:
     def adjust(self, session: Session, options: Options) -> None:
         """Apply the options that can change while a session is open."""
         session.policy.allow |= allow_tools(options.allow) | ({"*"} if options.yolo else set())
+        asked = {name.removeprefix("max_"): getattr(options, name) for name in LIMITS}
+        limits = getattr(getattr(session.runtime, "config", None), "limits", None)
+        for name, value in asked.items():
+            if value is not None and limits is None:
+                raise UsageError(
+                    f"--max-{name} works with the engine, not with runtime {session.runtime_name}."
+                )
+            if value is not None:
+                setattr(limits, name, value)
 
     # --- sending -----------------------------------------------------------------------------------
 
@@ -109,14 +119,14 @@ class Desk:
         prompt = self.prompt(text)
         session = self.session_for(options)
         self._show(session)
-        self._post(session, prompt, "enqueue")
+        self._post(session, _send(session, prompt, options))
 
     async def start_and_wait(self, options: Options, text: str) -> None:
         """Send the text of a ``%%copilot`` cell and wait for idle."""
         prompt = self.prompt(text)
         session = self.session_for(options)
         self._show(session)
-        await session.send(prompt)
+        await _send(session, prompt, options)
         await self.settle(session)
 
     def add(self, text: str, mode: Delivery) -> None:
@@ -132,16 +142,18 @@ class Desk:
         else:
             asks = state.permissions or state.questions
             say(f"Steer sent: it joins before the next model call{', after your answer' if asks else ''}.")
-        self._post(session, prompt, mode)
+        self._post(session, session.send(prompt, mode))
 
     def _show(self, session: Session) -> None:
         from copilot_nb.widgets.cell import CellOutput
 
+        if not nobody_there():
+            self.outputs = [output for output in self.outputs if not output.finished]
         self.outputs.append(CellOutput(session))
 
-    def _post(self, session: Session, prompt: str, mode: Delivery) -> None:
+    def _post(self, session: Session, sending: Coroutine[Any, Any, str]) -> None:
         """Send in the background; what goes wrong becomes a notice in the panel."""
-        future = session.schedule(session.send(prompt, mode))
+        future = session.schedule(sending)
         self.sending[session.id] = future  # the last one: they leave in order
 
         def sent(_: object) -> None:
@@ -190,11 +202,14 @@ class Desk:
 
         A headless front end keeps only what the running cell itself sends (jupyter facts Q4).
         """
+        from copilot_nb.widgets.progress import wait_line
+
         if session.id in self.sending:
             await _done(self.sending[session.id])
-        result = await session.wait(timeout=seconds)
+        async with wait_line(session):
+            result = await session.wait(timeout=seconds)
         for output in self.outputs:
-            if output.session is session:
+            if output.session is session and (nobody_there() or not output.finished):
                 output.finish()
         self.outputs = [output for output in self.outputs if output.session is not session]
         for error in result.errors:
@@ -217,6 +232,12 @@ def _asks_for_another(session: Session, options: Options) -> bool:
         or options.base_url is not None
         or options.wire_api is not None
     )
+
+
+async def _send(session: Session, prompt: str, options: Options) -> str:
+    if options.autopilot:
+        await session.set_mode("autopilot")
+    return await session.send(prompt)
 
 
 async def _done(future: Future) -> None:

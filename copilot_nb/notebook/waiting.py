@@ -8,29 +8,15 @@ an interrupt ends only the waiting, and since ipykernel 7.4 buttons answer durin
 from __future__ import annotations
 
 import ast
-import os
 import re
 
 from copilot_nb.errors import UsageError
 from copilot_nb.notebook.arguments import parse
 from copilot_nb.notebook.commands import needs_loop
+from copilot_nb.notebook.front_end import nobody_there
 
 _CALL = re.compile(r"get_ipython\(\)\.run_(?P<kind>line|cell)_magic\((?P<args>'copilot', .*)\)\s*$")
 _HERE = "__import__('copilot_nb.magics').magics"  # survives %reset, unlike a name in the user's namespace
-
-
-def nobody_there() -> bool:
-    """Whether the notebook runs without a person: nbclient, papermill, ``jupyter execute``.
-
-    They tell the kernel that it may not ask for input. ``COPILOT_NB_WAIT`` (1 or 0) overrides.
-    """
-    told = os.environ.get("COPILOT_NB_WAIT", "")
-    if told:
-        return told != "0"
-    from IPython.core.getipython import get_ipython
-
-    kernel = getattr(get_ipython(), "kernel", None)
-    return kernel is not None and not getattr(kernel, "_allow_stdin", True)
 
 
 def waits(kind: str, line: str) -> bool:

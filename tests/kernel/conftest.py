@@ -9,13 +9,22 @@ BOTH = ("6.29.5", "7.4.0")
 ALL = ("6.29.5", "7.0.1", "7.2.0", "7.3.0", "7.4.0")
 
 
-@pytest.fixture(params=BOTH)
-def kernel(request, tmp_path):
-    """A fresh kernel with the extension loaded."""
+@pytest.fixture(params=BOTH, scope="module")
+def shared_kernel(request, tmp_path_factory):
+    """One kernel for the tests of a module: to start one takes longer than most tests."""
     needs_venv(request.param)
-    with Kernel(request.param, tmp_path) as running:
-        running.ok("%load_ext copilot_nb")
+    with Kernel(request.param, tmp_path_factory.mktemp("home")) as running:
         yield running
+
+
+@pytest.fixture
+def kernel(shared_kernel):
+    """A kernel with the extension loaded and no session open."""
+    shared_kernel.ok("%load_ext copilot_nb")
+    yield shared_kernel
+    shared_kernel.ok(
+        "from copilot_nb.session import sessions\nfor one in list(sessions.values()):\n    await one.close()"
+    )
 
 
 @pytest.fixture

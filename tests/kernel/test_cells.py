@@ -81,9 +81,11 @@ def test_session_run_in_a_for_loop(kernel):
     assert cell.stdout == "the answer\nsecond answer\n"
 
 
-def test_with_nest_asyncio_applied_by_the_user(kernel):
+@pytest.mark.parametrize("version", ["6.29.5", "7.4.0"])
+def test_with_nest_asyncio_applied_by_the_user(start, version):
     """Field case 24: somebody else nested the loop."""
-    kernel.ok("import nest_asyncio2; nest_asyncio2.apply()")
+    kernel = start(version)
+    kernel.ok("import nest_asyncio2; nest_asyncio2.apply()\n%load_ext copilot_nb")
     kernel.ok(SESSION + "gate.set()")
     kernel.ok("%%copilot\nstart")
     kernel.ok("%copilot wait")

@@ -50,7 +50,8 @@ def test_unloading_removes_everything(kernel):
 
 
 def test_configuration_and_reload(kernel):
-    kernel.ok("%config CopilotMagics.model = 'demo'")
+    kernel.ok("%config CopilotMagics.model = 'nobody'")
+    assert "no model 'nobody'" in kernel.run("%%copilot\nhello").error["evalue"]
     kernel.ok("%reload_ext copilot_nb")
     assert "CopilotMagics" in kernel.ok("%config").stdout
 
