@@ -10,12 +10,12 @@ from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON
 from copilot_nb.models.base import Model
 from copilot_nb.permissions import Policy
-from copilot_nb.runtimes.copilot.options import CopilotOptions, Provider
+from copilot_nb.runtimes.copilot.options import CopilotOptions, provider_of
 from copilot_nb.runtimes.copilot.runtime import CopilotRuntime
 from copilot_nb.session.session import Session
 from copilot_nb.store import EVENTS, session_folder
-from copilot_nb.transcript import read_transcript
 from copilot_nb.tools.base import Tool
+from copilot_nb.transcript import read_transcript
 
 _PROVIDER = ("type", "key_env", "api_version", "max_prompt_tokens")
 
@@ -36,11 +36,8 @@ def open_copilot(
         raise UsageError("The copilot runtime takes a model's name; model objects are for the engine.")
     path = session_folder(session_id, home) / EVENTS
     past = read_transcript(path).events if path.exists() else []
-    provider = None
-    if base_url is not None:
-        more = {name: settings.pop(name) for name in _PROVIDER if name in settings}
-        provider = Provider(base_url, wire_api=wire_api, **more)  # type: ignore[arg-type]  # checked by the SDK
-    name = model.removeprefix("openai:") if model else None
+    more = {name: settings.pop(name) for name in _PROVIDER if name in settings}
+    name, provider = provider_of(model, base_url, wire_api, **more)
     session = Session(session_id, home, loop, policy)
     try:
         options = CopilotOptions(
@@ -52,5 +49,5 @@ def open_copilot(
     runtime = CopilotRuntime(session.receive, options)
     session.model, session.model_label = name or "", runtime.model_label
     session.attach(runtime)
-    session.schedule(runtime.open())
+    runtime.start()
     return session

@@ -19,8 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from copilot_nb.errors import CopilotNbError, RuntimeUnavailable, SessionError, UsageError
-from copilot_nb.events import JSON
+from copilot_nb.events import JSON, Event, new_id, now
 from copilot_nb.runtimes.copilot import advice
 from copilot_nb.runtimes.copilot.cli import Cli
 
@@ -34,7 +36,7 @@ logging.getLogger("copilot").addHandler(logging.NullHandler())
 class Listener(Protocol):
     """What a session gives the client to be told of its events."""
 
-    def on_wire(self, raw: JSON) -> None:
+    def on_wire(self, event: Event) -> None:
         """An event of this session, on the loop, in order."""
 
     def on_death(self, message: str) -> None:
@@ -133,7 +135,7 @@ class Client:
     def _on_event(self, params: JSON) -> None:
         listener = self.listeners.get(params["sessionId"])
         if listener is not None:
-            listener.on_wire(params["event"])
+            listener.on_wire(read_event(params["event"]))
 
     def _on_close(self) -> None:
         if self.ended:
@@ -251,3 +253,19 @@ def guarded(command: list[str]) -> list[str]:
         return command
     guard = Path(__file__).with_name("guard.py")
     return [sys.executable, "-I", "-S", str(guard), str(os.getpid()), *command]
+
+
+def read_event(raw: JSON) -> Event:
+    """An event off the wire; one of an unknown shape is kept as it is, in ``data``."""
+    try:
+        return Event.from_dict(raw)
+    except msgspec.ValidationError:
+        data = raw.get("data")
+        return Event(
+            str(raw.get("type", "unknown")),
+            data if isinstance(data, dict) else {"raw": raw},
+            str(raw.get("id") or new_id()),
+            str(raw.get("timestamp") or now()),
+            parent_id=raw.get("parentId"),
+            ephemeral=True if raw.get("ephemeral") else msgspec.UNSET,
+        )

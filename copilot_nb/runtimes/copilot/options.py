@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from copilot_nb.errors import RuntimeUnavailable, UsageError
@@ -19,6 +19,7 @@ KEY_NAMES: Final = {
     "azure": "AZURE_OPENAI_API_KEY",
     "anthropic": "ANTHROPIC_API_KEY",
 }
+ADDRESSES: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,29 @@ class Provider:
         if self.max_prompt_tokens:
             config["max_prompt_tokens"] = self.max_prompt_tokens
         return config
+
+
+def provider_of(
+    model: str | None, base_url: str | None, wire_api: str | None = None, **more: Any
+) -> tuple[str | None, Provider | None]:
+    """The model's name and the provider that are meant by ``--model``, ``--base-url`` and ``--wire-api``.
+
+    ``openai:NAME`` and ``anthropic:NAME`` mean a key of one's own even without an address; a bare name
+    without an address is a model of the Copilot account.
+    """
+    kind, colon, name = (model or "").partition(":")
+    if not colon or kind not in KEY_NAMES:
+        kind, name = "", model or ""
+    kind = more.pop("type", None) or kind
+    if base_url is None and kind in ADDRESSES:
+        base_url = ADDRESSES[kind]
+    if base_url is None:
+        if kind:
+            raise UsageError(f"The provider {kind} needs its address: --base-url https://…")
+        return name or None, None
+    if not name:
+        raise UsageError(f"Which model of {base_url}? Say --model NAME.")
+    return name, Provider(base_url, kind or "openai", wire_api, **more)  # type: ignore[arg-type]  # checked there
 
 
 @dataclass(slots=True)

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from copilot_nb.errors import CopilotNbError, RuntimeUnavailable, SessionClosed, SessionError, UsageError
-from copilot_nb.events import JSON, Event, EventSource, new_id, now
+from copilot_nb.events import JSON, Event, EventSource, new_id
 from copilot_nb.permissions import Decision
 from copilot_nb.runtimes.base import Answer, Emit, Message, Mode
 from copilot_nb.runtimes.copilot import advice, cli
@@ -75,14 +73,22 @@ class CopilotRuntime:
         """
         await self._ready()
 
+    def start(self) -> None:
+        """Begin to open in the background; a failure is told as an event, and again by the next send."""
+        self._begin().add_done_callback(lambda task: None if task.cancelled() else task.exception())
+
+    def _begin(self) -> asyncio.Task[Client]:
+        if self._opening is None or self._opening.done():
+            loop = asyncio.get_running_loop()
+            self._opening = loop.create_task(self._open(), context=self._context)
+        return self._opening
+
     async def _ready(self) -> Client:
         if self._closed:
             raise SessionClosed("This session was closed; open or resume one.")
         if self._client is not None and not self._client.ended:
             return self._client
-        if self._opening is None or self._opening.done():
-            self._opening = asyncio.create_task(self._open(), context=self._context)
-        return await asyncio.shield(self._opening)
+        return await asyncio.shield(self._begin())
 
     async def _open(self) -> Client:
         self._state("starting", "starting Copilot CLI …")
@@ -307,9 +313,8 @@ class CopilotRuntime:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def on_wire(self, raw: JSON) -> None:
+    def on_wire(self, event: Event) -> None:
         """An event of the CLI's."""
-        event = read_event(raw)
         type, data = event.type, event.data
         if event.stored:
             self._source.last_stored = event.id
@@ -384,22 +389,6 @@ class CopilotRuntime:
 
     def _state(self, state: str, message: str) -> None:
         self._note("jupyter.runtime", {"runtime": self.name, "state": state, "message": message})
-
-
-def read_event(raw: JSON) -> Event:
-    """An event off the wire; one of an unknown shape is kept as it is, in ``data``."""
-    try:
-        return Event.from_dict(raw)
-    except msgspec.ValidationError:
-        data = raw.get("data")
-        return Event(
-            str(raw.get("type", "unknown")),
-            data if isinstance(data, dict) else {"raw": raw},
-            str(raw.get("id") or new_id()),
-            str(raw.get("timestamp") or now()),
-            parent_id=raw.get("parentId"),
-            ephemeral=True if raw.get("ephemeral") else msgspec.UNSET,
-        )
 
 
 def _shown(message: Message) -> str:

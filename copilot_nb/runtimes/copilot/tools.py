@@ -10,6 +10,7 @@ from typing import Any
 
 from copilot_nb.errors import CopilotNbError, ToolError
 from copilot_nb.events import JSON
+from copilot_nb.runtimes.engine.secrets import redact
 from copilot_nb.tools.base import BackgroundTask, Tool, ToolResult
 
 Note = Callable[[str, JSON], None]
@@ -115,16 +116,15 @@ class Runner:
         call = Call(self, data)
         answer: JSON
         try:
-            result = tool.handler(data.get("arguments") or {}, call)
-            if inspect.isawaitable(result):
-                result = await result
-            if result is not None and result.display:
-                self.note("jupyter.tool_display", {"toolCallId": call.call_id, "bundle": result.display})
-            answer = {"result": _wire(result)}
+            answer = {"result": _wire(await self._result(tool, data.get("arguments") or {}, call))}
         except ToolError as error:
             answer = {"result": _wire(ToolResult(str(error), error=str(error)))}
-        except Exception as error:  # a tool may raise anything; the model is told (reference §12)
-            answer = {"error": str(error) or type(error).__name__}
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            answer = {"error": f"The tool {tool.name} cancelled itself."}
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # the model is told (reference §12)
+            answer = {"error": redact(f"{type(error).__name__}: {error}")}
         if self._running.pop(request_id, None) is None:
             return  # cancelled meanwhile; the CLI no longer waits
         try:
@@ -133,14 +133,25 @@ class Runner:
             message = f"The result of {tool.name} was lost: {error}"
             self.note("jupyter.notice", {"level": "warning", "message": message})
 
+    async def _result(self, tool: Tool, arguments: JSON, call: Call) -> ToolResult:
+        result = tool.handler(arguments, call)
+        if inspect.isawaitable(result):
+            result = await result
+        if not isinstance(result, ToolResult):
+            return ToolResult(
+                "Tool returned no result.",
+                error=f"the tool {tool.name} returned {type(result).__name__}, not a result",
+            )
+        if result.display:
+            self.note("jupyter.tool_display", {"toolCallId": call.call_id, "bundle": result.display})
+        return result
 
-def _wire(result: ToolResult | None) -> JSON:
-    """The CLI's form of a result."""
-    if result is None:
-        result = ToolResult("Tool returned no result.", error="tool returned no result")
-    wire: JSON = {"textResultForLlm": result.text, "resultType": "success", "toolTelemetry": {}}
+
+def _wire(result: ToolResult) -> JSON:
+    """The CLI's form of a result, the environment's secrets taken out."""
+    wire: JSON = {"textResultForLlm": redact(result.text), "resultType": "success", "toolTelemetry": {}}
     if result.error is not None:
-        wire |= {"resultType": "failure", "error": result.error}
+        wire |= {"resultType": "failure", "error": redact(result.error)}
     if result.detail is not None:
-        wire["sessionLog"] = result.detail
+        wire["sessionLog"] = redact(result.detail)
     return wire
