@@ -7,7 +7,7 @@ from collections import Counter
 from matching import Matcher, first_difference
 from projection import JSON, core_events, elider, request_messages, vocabulary
 from rig import Rig
-from tolerances import comparable_disk, comparable_events, disk_spine, racy_facts
+from tolerances import comparable_disk, comparable_events, disk_spine, is_racy, racy_facts
 
 
 def observed(rig: Rig, *, elide: bool = False) -> JSON:
@@ -26,8 +26,9 @@ def difference(case: JSON, got: JSON) -> str | None:
 
     A racy case that is not equal passes on `racy_facts`.
     """
-    found = _exact(case, got, racy=bool(case.get("racy")))
-    if found is None or not case.get("racy"):
+    racy = is_racy(case)
+    found = _exact(case, got, racy=racy)
+    if found is None or not racy:
         return found
     matcher = Matcher(vocabulary(case))
     want = racy_facts(case["core_events"], case["llm_requests"])

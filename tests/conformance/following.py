@@ -63,11 +63,10 @@ class Course:
         if at == "pre":
             return True
         if at == "mid":
-            if not self.rig.spec.get("config", {}).get("streaming", True):
-                return True
             return self.rig.count("assistant.message_delta", {"deltaContent": script["text"][0]}) > 0
         gated = [call["id"] for call in script["tool_calls"] if call["name"] == "gate"]
-        done = [call["id"] for call in script["tool_calls"] if call["name"] != "gate"]
+        # task_complete is held back until the others are done (reference §9)
+        done = [call["id"] for call in script["tool_calls"] if call["name"] not in ("gate", "task_complete")]
         done += [call for call in gated if call in self.finished]
         return all(call in self.rig.tools_started for call in gated) and all(
             self.rig.count("tool.execution_complete", {"toolCallId": call}) for call in done

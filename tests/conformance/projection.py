@@ -150,6 +150,10 @@ def _named(function: JSON) -> JSON:
 DATETIME = re.compile(r"<current_datetime>[^<]*</current_datetime>\n*")
 
 
+# Keys of a case whose values are words of the case's own language, not what anybody says.
+_NOT_SAID = {"do", "at", "method", "mode", "event", "gate", "gate_after_chunk", "kind", "finish", "tools"}
+
+
 def vocabulary(spec: JSON) -> set[str]:
     """Every text that the case itself spells out, chunk lists also joined."""
     words: set[str] = set()
@@ -163,10 +167,11 @@ def vocabulary(spec: JSON) -> set[str]:
             if value and all(isinstance(item, str) for item in value):
                 words.add("".join(value))
         elif isinstance(value, dict):
-            for item in value.values():
-                walk(item)
+            for key, item in value.items():
+                if key not in _NOT_SAID:
+                    walk(item)
 
-    spelled = ("name", "config", "tools", "permissions", "model_script", "actions")
+    spelled = ("name", "config", "permissions", "model_script", "actions")
     walk({key: spec[key] for key in spelled if key in spec})
     return words | COMMON_WORDS
 

@@ -33,7 +33,8 @@ class _Maker:
         self.autopilot = dice.random() < 0.25
         self.asking = dice.random() < 0.2
         config: JSON = {}
-        if dice.random() < 0.1:
+        self.streaming = dice.random() > 0.1
+        if not self.streaming:
             config["streaming"] = False
         if self.autopilot:
             config |= {"extra_tools": ["task_complete"], "sdk": {"autopilot": {"max_continues": 2}}}
@@ -86,7 +87,7 @@ class _Maker:
         if may_fail and kind < 0.09:
             one["http_error"] = {"status": 500, "message": "server error"}
             return one, blocks
-        if may_fail and kind < 0.12 and not self.asking:
+        if may_fail and kind < 0.12 and self.streaming and not self.asking:
             one |= {"text": [self._text("cut "), " rest"], "disconnect_after_chunks": 1}
             return one, blocks
         if kind < 0.15:
@@ -97,7 +98,7 @@ class _Maker:
         with_tools = dice.random() < 0.5
         if not with_tools or dice.random() < 0.3:
             one["text"] = [self._text("say "), self._text(" and ")]
-            if dice.random() < 0.5:
+            if self.streaming and dice.random() < 0.5:
                 one["gate_after_chunk"] = {"1": gate_name(reply, "mid")}
                 blocks.append({"at": "mid", "do": self._actions()})
         if with_tools:

@@ -43,8 +43,11 @@ class SessionRig(Rig):
     async def resume(self, session_id: str | None, over: JSON) -> None:
         await self.stop()
         options = self._options(over)
-        if not over.get("sdk", {}).get("allow_transcript_recovery", True):
+        sdk = over.get("sdk", {})
+        if not sdk.get("allow_transcript_recovery", True):
             options["recover"] = False
+        if sdk.get("continue_pending_work") and self.runtime == "engine":
+            options["continue_pending_work"] = True
         await self._open(resume_session, options, session_id=session_id or self.session_id)
 
     async def _open(self, how: Any, options: JSON, **more: Any) -> None:
@@ -217,6 +220,13 @@ class SessionRig(Rig):
 
     async def _rpc_session_history_listRewindPoints(self) -> Any:
         return await self.session.runtime.rewind_points()
+
+    def _rpc_session_tools_listPendingRequests(self) -> Any:
+        return {"items": self.session.runtime.pending_tool_calls()}
+
+    async def _rpc_session_tools_handlePendingToolCall(self, request_id: str, result: Any) -> Any:
+        await self.session.runtime.handle_pending_tool_call(request_id, result)
+        return {"success": True}
 
     async def _rpc_sessions_fork(self, session_id: str, to_event_id: str | None = None) -> Any:
         return {"sessionId": await self.session.fork(to_event_id)}

@@ -94,13 +94,28 @@ def disk_spine(types: list[str]) -> list[str]:
     return [t for t in types if t in DISK_SPINE]
 
 
+# §4, §7: what is sent at once when these are seen may be a steer of the run or a message of its own.
+EARLY = {"user.message", "assistant.turn_start", "pending_messages.modified"}
+
+
+def is_racy(case: dict[str, Any]) -> bool:
+    """Whether a case is marked so, or steers in the moment that §7 leaves to chance."""
+    seen = ""
+    for action in case["actions"]:
+        if action.get("mode") == "immediate" and seen in EARLY:
+            return True
+        if action["do"] != "send":
+            seen = action.get("event", "")
+    return bool(case.get("racy"))
+
+
 def racy_facts(core: list[list[Any]], requests: list[list[Any]]) -> dict[str, Any]:
     """What a case marked ``racy`` still asserts.
 
     A message may be a steer or a run of its own, two tools may finish in either order, a compaction may end
-    before or after idle; but every message lands once and in its lane's order, every tool call is answered
-    once with the same outcome, turns pair, the session is idle as often, and the last model request has the
-    same user messages and tool results.
+    before or after idle, a message may find the session idle already; but every message lands once and in its
+    lane's order, every tool call is answered once with the same outcome, turns pair, the session ends idle,
+    and the last model request has the same user messages and tool results.
     """
     named = [(kind, data) for kind, data in core]
     starts = sum(kind == "assistant.turn_start" for kind, _ in named)
@@ -108,7 +123,7 @@ def racy_facts(core: list[list[Any]], requests: list[list[Any]]) -> dict[str, An
     outcomes = ("success", "error_code", "result")
     return {
         "user messages": sorted(data.get("content", "") for kind, data in named if kind == "user.message"),
-        "session.idle": [data for kind, data in named if kind == "session.idle"],
+        "idle at the end": [data for kind, data in named if kind == "session.idle"][-1:],
         "errors": [data for kind, data in named if kind == "session.error"],
         "aborts": [data for kind, data in named if kind == "abort"],
         "tool calls": sorted(
