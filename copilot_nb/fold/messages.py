@@ -46,9 +46,13 @@ def _queue(state: Fold, data: JSON, event: Event) -> None:
         state.queue_paused = bool(data.get("paused"))
         return
     if op == "restored":
+        state.lanes["steering"].clear()  # it says what both lanes hold now
+        state.lanes["queue"].clear()
         for item in data.get("items") or ():
             lane: Lane = "steering" if item.get("lane") == "steering" else "queue"
-            state._enter(Message(item["messageId"], str(item.get("prompt", "")), sent_at=at), lane, None)
+            known = state.messages.get(item["messageId"])
+            restored = known or Message(item["messageId"], str(item.get("prompt", "")), sent_at=at)
+            state._enter(restored, lane, None)
         return
     key = str(data.get("messageId"))
     to: Lane = "steering" if data.get("lane") == "steering" else "queue"
