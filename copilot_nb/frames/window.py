@@ -105,6 +105,33 @@ class EventWindow:
         self._follow(relations)
         return [self._row(base, relations, row) for row in picked]
 
+    def chosen(
+        self, types: Collection[str] | None = None, text: str | None = None, ephemeral: bool = True
+    ) -> list[int]:
+        """The places in the log of what passes the filter."""
+        rows: list[int] = self._choice(self._log._columns(), types, text, ephemeral).tolist()
+        return rows
+
+    def place(
+        self,
+        which: str,
+        types: Collection[str] | None = None,
+        text: str | None = None,
+        ephemeral: bool = True,
+    ) -> int | None:
+        """Which of the filtered rows, in the log's order, an event id is; the nearest if it is filtered out."""
+        import numpy as np
+
+        from copilot_nb.frames.log import row_of
+
+        base = self._log._columns()
+        try:
+            row = row_of(base, which)
+        except UsageError:
+            return None
+        chosen = self._choice(base, types, text, ephemeral)
+        return min(int(np.searchsorted(chosen, row)), len(chosen) - 1) if len(chosen) else None
+
     def _choice(
         self, base: Columns, types: Collection[str] | None, text: str | None, ephemeral: bool
     ) -> np.ndarray:

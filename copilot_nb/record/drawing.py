@@ -99,7 +99,7 @@ def _tools(run: Run, end: float, x: Scale) -> str:
         lanes = max(lanes, lane + 1)
         shapes += _tool(tool, 1 + 9 * lane, end, x)
     failed = sum(tool.state == "failed" for tool in tools)
-    asked = sum((t.answered_at or t.t1 or end) - t.asked_at for t in tools if t.asked_at is not None)
+    asked = sum((t.answered_at or t.t1 or end) - t.asked_at for t in tools if t.asked_at and not t.reason)
     words = [say("record.calls", n=len(tools)).replace("tool ", "")]
     words += [say("record.failed", n=failed)] if failed else []
     words += [say("record.waitingYou", time=secs(asked))] if asked > 0.05 else []
@@ -109,7 +109,7 @@ def _tools(run: Run, end: float, x: Scale) -> str:
 def _tool(tool: Tool, y: int, end: float, x: Scale) -> list[str]:
     stop = tool.t1 or end
     fill, opacity = (ERROR, 0.9) if tool.state == "failed" else ("currentColor", 0.34)
-    if tool.asked_at is None:
+    if tool.asked_at is None or tool.reason is not None:
         return [_bar(x(tool.t0), y, x(stop) - x(tool.t0), 7, fill, opacity)]
     answered = tool.answered_at or stop
     return [

@@ -202,7 +202,9 @@ class _Writer:
                 data = "".join(ch for ch in image if ch.isalnum() or ch in "+/=")
                 alt = escape(say("tool.figure", name=tool.name))
                 parts.append(f'<p><img class="figure" alt="{alt}" src="data:image/png;base64,{data}"></p>')
-        if tool.answer:
+        if tool.reason:
+            parts.append(f'<p class="dim">{escape(say("tool.rule", reason=tool.reason))}</p>')
+        elif tool.answer:
             waited = facts.secs((tool.answered_at or 0) - (tool.asked_at or tool.answered_at or 0))
             words = texts()["answer"].get(tool.answer, tool.answer).replace("{time}", waited)
             parts.append(f'<p class="dim">{escape(words)}</p>')

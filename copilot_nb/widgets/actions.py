@@ -11,6 +11,7 @@ from copilot_nb.events import JSON, clean
 from copilot_nb.permissions import Decision
 from copilot_nb.runtimes.base import Answer, Message
 from copilot_nb.widgets import timeline, view
+from copilot_nb.widgets.table import filter_of
 
 if TYPE_CHECKING:
     from copilot_nb.widgets.panel import Panel
@@ -79,7 +80,7 @@ async def _respond(panel: Panel, args: JSON) -> None:
     if "answer" in args:
         await _session(panel).respond(args["request"], Answer(args["answer"]))
         return
-    decision = Decision(args["decision"], feedback=args.get("feedback"), reason="answered in the panel")
+    decision = Decision(args["decision"], feedback=args.get("feedback"))
     await _session(panel).respond(args["request"], decision)
 
 
@@ -174,17 +175,30 @@ async def _timeline(panel: Panel, args: JSON) -> JSON:
     return timeline.window(panel.source.state, args.get("from"), args.get("to"), int(args.get("width", 700)))
 
 
+@_action("events.types", writes=False)
+async def _types(panel: Panel, args: JSON) -> JSON:
+    return panel.table.types()
+
+
 @_action("events.count", writes=False)
 async def _count(panel: Panel, args: JSON) -> JSON:
-    types, text = _filter(args)
-    return {"count": panel.source.log.count(types, text)}
+    return {"count": panel.table.window.count(**filter_of(args))}
+
+
+@_action("events.find", writes=False)
+async def _find(panel: Panel, args: JSON) -> JSON:
+    return {"index": panel.table.place(args)}
+
+
+@_action("events.dataframe", writes=False)
+async def _dataframe(panel: Panel, args: JSON) -> JSON:
+    return panel.table.frame(args)
 
 
 @_action("events.rows", writes=False)
 async def _rows(panel: Panel, args: JSON) -> JSON:
-    types, text = _filter(args)
     sort = (args["sort"][0], bool(args["sort"][1])) if args.get("sort") else ("seq", True)
-    rows = panel.source.log.rows(int(args["start"]), int(args["stop"]), sort=sort, types=types, text=text)
+    rows = panel.table.window.rows(int(args["start"]), int(args["stop"]), sort=sort, **filter_of(args))
     return {"rows": clean(rows)}
 
 
@@ -194,11 +208,6 @@ async def _event(panel: Panel, args: JSON) -> Any:
     if event is None:
         raise UsageError("That event is not in the log any more.")
     return clean(event.to_dict() if hasattr(event, "to_dict") else event)
-
-
-def _filter(args: JSON) -> tuple[set[str] | None, str | None]:
-    types = args.get("types")
-    return (set(types) if types is not None else None), (args.get("text") or None)
 
 
 def _session(panel: Panel) -> Any:

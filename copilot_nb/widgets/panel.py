@@ -17,6 +17,7 @@ from copilot_nb.state import SessionState
 from copilot_nb.widgets import assets, view
 from copilot_nb.widgets.actions import Actions
 from copilot_nb.widgets.feed import Feed
+from copilot_nb.widgets.table import EventTable
 
 RATE = 20  # messages a second at most
 SNAPSHOT_CHARS_PER_SECOND = 30_000
@@ -75,6 +76,7 @@ class Panel(anywidget.AnyWidget):
         self.loop = loop or getattr(source, "loop", None) or asyncio.get_running_loop()
         self.feed = Feed(source.state)
         self.actions = Actions(self)
+        self.table = EventTable(source)
         self._seq = 0
         self._generation = source.state.generation
         self._head: JSON = {}

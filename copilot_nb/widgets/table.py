@@ -1,34 +1,68 @@
-"""What the event table asks of a log beside its rows."""
+"""What the event table asks of a log: windows of rows, counts, where an event is, the filtered frame."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON
 
-
-def types(log: Any) -> JSON:
-    """``{types: {name: {n, stored}}, all}``: how many events of each type, and whether they are stored."""
-    found: dict[str, JSON] = log.types()
-    return {"types": found, "all": sum(one["n"] for one in found.values())}
+if TYPE_CHECKING:
+    from copilot_nb.frames.window import EventWindow
 
 
-def frame(panel: Any, chosen: set[str] | None, text: str | None) -> JSON:
-    """Put the filtered events in a variable of the notebook; ``{name, n}``."""
-    from IPython.core.getipython import get_ipython
+def filter_of(args: JSON) -> JSON:
+    """The filter in a view's request: types (None is all), text, and whether ephemeral events count."""
+    types = args.get("types")
+    return {
+        "types": None if types is None else set(types),
+        "text": args.get("text") or None,
+        "ephemeral": bool(args.get("ephemeral", True)),
+    }
 
-    shell: Any = get_ipython()  # type: ignore[no-untyped-call, unused-ignore]
-    if shell is None:
-        raise UsageError("There is no notebook to put a variable in.")
-    table = panel.source.log.events()
-    if chosen is not None:
-        table = table[table["type"].isin(chosen)]
-    if text:
-        rows = panel.source.log.rows(0, len(table) + 1, types=chosen, text=text)
-        table = table.loc[[row["seq"] for row in rows]]
-    name = "events"
-    while name in shell.user_ns and not hasattr(shell.user_ns[name], "_copilot_nb"):
-        name += "_"
-    shell.user_ns[name] = table
-    return {"name": name, "n": len(table)}
+
+class EventTable:
+    """One panel's window on its log."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    @cached_property
+    def window(self) -> EventWindow:
+        """Made when the table is first looked at."""
+        from copilot_nb.frames.window import EventWindow
+
+        return EventWindow(self.source.log)
+
+    def types(self) -> JSON:
+        """``{types: {name: [how many, of them stored]}, all}``."""
+        every, stored = self.window.type_counts(), self.window.type_counts(ephemeral=False)
+        counts = {name: [n, stored.get(name, 0)] for name, n in every.items()}
+        return {"types": counts, "all": sum(every.values())}
+
+    def place(self, args: JSON) -> int | None:
+        """Where the event of an id, or the last one at a time, is among the filtered rows."""
+        chosen = filter_of(args)
+        if args.get("event"):
+            return self.window.place(args["event"], **chosen)
+        return None
+
+    def frame(self, args: JSON) -> JSON:
+        """Put the filtered events in a variable of the notebook: its name, and how many they are."""
+        from IPython.core.getipython import get_ipython
+
+        shell: Any = get_ipython()  # type: ignore[no-untyped-call, unused-ignore]
+        if shell is None:
+            raise UsageError("There is no notebook to put a variable in.")
+        seqs = self.window.chosen(**filter_of(args))
+        table = self.source.log.events().loc[seqs]
+        name, number = "events", 1
+        while name in shell.user_ns and shell.user_ns[name] is not _given.get(name):
+            number += 1
+            name = f"events_{number}"
+        shell.user_ns[name] = _given[name] = table
+        return {"name": name, "n": len(table)}
+
+
+_given: dict[str, Any] = {}  # what was put in variables: these may be replaced, other people's not

@@ -122,8 +122,8 @@ def _tool(tool: Tool, zero: float) -> JSON:
         "a": _less(tool.t0, zero),
         "b": _less(tool.t1, zero),
         "state": tool.state,
-        "asked": _less(tool.asked_at, zero),
-        "answered": _less(tool.answered_at, zero),
+        "asked": None if tool.reason else _less(tool.asked_at, zero),
+        "answered": None if tool.reason else _less(tool.answered_at, zero),
         "error": (tool.error or "")[:120],
     }
 
@@ -159,12 +159,22 @@ def _parts(turn: Turn, now: float) -> Iterable[tuple[str, float, float]]:
     yield "stream", text, said
     for tool in turn.tools:
         stop = tool.t1 or now
-        if tool.asked_at is not None:
+        if tool.asked_at is not None and tool.reason is None:
             answered = tool.answered_at or stop
             yield "ask", tool.asked_at, answered
             yield "fail" if tool.state == "failed" else "tool", answered, stop
         else:
             yield "fail" if tool.state == "failed" else "tool", tool.t0, stop
+
+
+def _bars(turn: Turn, zero: float) -> list[tuple[str, float, float | None]]:
+    """A turn's parts, open ends as None."""
+    end = turn.t1 or float("inf")
+    return [
+        (kind, round(a - zero, 3), None if b == float("inf") else round(b - zero, 3))
+        for kind, a, b in _parts(turn, end)
+        if b > a and a != float("inf")
+    ]
 
 
 def columns(turns: list[Turn], a: float, b: float, count: int = COLUMNS) -> JSON:
@@ -189,10 +199,11 @@ def overview(state: SessionState, count: int) -> JSON:
     if kept is not None and kept[0] == key and len(turns) > MANY:
         shown: JSON = kept[1]
         return shown
-    zero, end = state.started_at or 0.0, span(state)
+    zero, end, many = state.started_at or 0.0, span(state), len(turns) > MANY
     shown = {
         "end": end,
-        "columns": columns(turns, zero, zero + end, count // 2),
+        "columns": columns(turns, zero, zero + end, count // 2) if many else None,
+        "bars": None if many else [part for turn in turns for part in _bars(turn, zero)],
         "steers": [
             _less(m.sent_at, zero)
             for m in list(state.messages.values())[-2000:]

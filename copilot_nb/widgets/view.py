@@ -119,8 +119,8 @@ def tool_json(tool: Tool, *, whole: bool = True) -> JSON:
         "t0": tool.t0,
         "t1": tool.t1,
         "state": tool.state,
-        "asked": tool.asked_at,
-        "answered": tool.answered_at,
+        "asked": None if tool.reason else tool.asked_at,
+        "answered": None if tool.reason else tool.answered_at,
         "answer": tool.answer,
         "feedback": tool.feedback,
         "reason": tool.reason,
@@ -147,13 +147,22 @@ def code_of(name: str, arguments: Any) -> tuple[str, str]:
                 return arguments[key], lang
         if not arguments:
             return "", "json"
-    return json.dumps(clean(arguments), ensure_ascii=False, indent=1), "json"
+    return json.dumps(clean(arguments), ensure_ascii=False, indent=2), "json"
 
 
 def first_line(code: str) -> str:
     """A line that says what a call does."""
     lines = [line.strip() for line in code.splitlines() if line.strip() and not line.strip().startswith("#")]
-    return (" ".join(lines) if code.startswith(("{", "[")) else lines[0] if lines else "")[:200]
+    return (_call(code) if code.startswith("{") else lines[0] if lines else "")[:200]
+
+
+def _call(code: str) -> str:
+    """Arguments as in a call: ``path="clean.py", n=3``."""
+    try:
+        values = json.loads(code)
+    except ValueError:
+        return " ".join(code.split())
+    return ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
 
 
 def summary(tool: Tool) -> str:

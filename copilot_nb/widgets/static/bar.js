@@ -36,6 +36,7 @@ export class Bar {
     this.facts = h("div", { class: "cnb-facts" });
     this.mode = h("select", { class: "cnb-chip cnb-mode", "aria-label": say("bar.mode"), onKeydown: e => e.stopPropagation(),
       onChange: () => ctx.act("mode", { mode: this.mode.value }) }, MODES.map(mode => h("option", { value: mode, text: say(`mode.${mode}`) })));
+    this.modes = h("span", { class: "cnb-modes" }, this.mode, icon("down"));
     this.stop = button({ class: "cnb-btn cnb-stop", "aria-label": say("bar.stopRun"), title: say("bar.stopNote"), onClick: () => ctx.act("stop") }, icon("stop"), say("bar.stop"));
     this.el = h("header", { class: "cnb-bar" }, this.status, this.facts, this.stop, this.spoken);
   }
@@ -54,7 +55,7 @@ export class Bar {
     replace(this.facts,
       h("span", { class: "cnb-model", "data-kind": head.kind, title: say("bar.runtime", { runtime: head.runtimeName }) }, head.kind === "demo" ? [say("bar.demo"), h("span", { class: "cnb-model-note", text: say("bar.noLLM") })] : head.model),
       used > 0 && h("span", { class: "cnb-ctx", title: `${title}\n${total}` }, limit ? ring(used / limit) : null, h("span", { class: "cnb-num" }, kilo(used), limit ? h("span", { class: "cnb-dim", text: ` / ${kilo(limit).replace(".0k", "k")}` }) : h("span", { class: "cnb-dim", text: ` ${say("bar.tokens")}` }))),
-      head.readonly ? h("span", { class: "cnb-chip cnb-readonly", text: say("bar.log") }) : this.mode);
+      head.readonly ? h("span", { class: "cnb-chip cnb-readonly", text: say("bar.log") }) : this.modes);
     if (this.mode.value !== head.mode) this.mode.value = head.mode;
     this.stop.hidden = head.readonly;
     this.stop.disabled = !head.busy;

@@ -58,10 +58,8 @@ export class EventsView {
 
   // --- asking ---
   filter() {
-    const types = [];
-    for (const [type, one] of Object.entries(this.types ?? {})) if (!this.off.has(groupOf(type)) && (this.ephemeral || one.stored)) types.push(type);
-    const all = Object.keys(this.types ?? {}).length;
-    return { types: this.types && types.length < all ? types : null, text: this.find || null };
+    const types = this.off.size ? Object.keys(this.types ?? {}).filter(type => !this.off.has(groupOf(type))) : null;
+    return { types, text: this.find || null, ephemeral: this.ephemeral };
   }
 
   async reload() {
@@ -149,9 +147,9 @@ export class EventsView {
   tally() {
     const counts = {};
     let eph = 0;
-    for (const [type, one] of Object.entries(this.types)) {
-      if (!one.stored) eph += one.n;
-      if (one.stored || this.ephemeral) counts[groupOf(type)] = (counts[groupOf(type)] ?? 0) + one.n;
+    for (const [type, [n, stored]] of Object.entries(this.types)) {
+      eph += n - stored;
+      counts[groupOf(type)] = (counts[groupOf(type)] ?? 0) + (this.ephemeral ? n : stored);
     }
     for (const chip of this.chips) { const n = counts[chip.dataset.g] ?? 0; chip.hidden = !n; chip.lastChild.textContent = n.toLocaleString("en"); }
     this.eph.hidden = !eph;
@@ -208,11 +206,10 @@ export class EventsView {
 
   cell(name, e, i) {
     const props = { role: "gridcell", class: `c-${name}` };
-    const t = this.started ??= this.ctx.store.head.started ?? e.time;
-    if (name === "time") return h("span", { ...props, class: "c-time cnb-num", title: clockMs(e.time), text: (e.time - t).toFixed(3) });
+    if (name === "time") return h("span", { ...props, class: "c-time cnb-num", title: e.time == null ? null : clockMs((this.ctx.store.head.started ?? 0) + e.time), text: e.time?.toFixed(3) ?? "" });
     if (name === "delta") {
       const before = this.row(i - 1);
-      const d = before && this.sort[0] === "seq" ? Math.abs(e.time - before.time) : null;
+      const d = before?.time != null && e.time != null && this.sort[0] === "seq" ? Math.abs(e.time - before.time) : null;
       return h("span", { ...props, class: `c-delta cnb-num${d >= 1 ? " big" : ""}`, text: d == null ? "" : `+${d < 10 ? d.toFixed(2) : d.toFixed(1)}` });
     }
     if (name === "type") return h("span", props, h("i", { class: "cnb-dot", "data-g": groupOf(e.type) }), e.type);

@@ -1,4 +1,5 @@
 // Both lanes as a small graph: the running run is the trunk, steers branch into it, numbers are the runs to come.
+import { spans } from "./markdown.js";
 import { CTRL, button, clock, h, icon, plural, replace, say, since } from "./dom.js";
 
 export class QueueView {
@@ -38,7 +39,7 @@ export class QueueView {
     return h("ol", { "aria-label": say("queue.running") }, h("li", { class: "cnb-q now" }, h("span", { class: `cnb-node run ${head.asks.length ? "ask" : head.busy ? "run" : "idle"}`, "aria-hidden": "true" }),
       h("div", { class: "cnb-q-text" },
         h("p", {}, head.run ? h("b", { text: say("run.name", { n: head.run }) }) : null, head.run && head.busy ? `, ${head.turn ? say("queue.turn", head) : ""}${words}` : head.run ? `, ${say("queue.done")}` : words),
-        h("span", { class: "cnb-dim", text: head.prompt }))));
+        h("span", { class: "cnb-dim" }, spans(head.prompt)))));
   }
 
   steering(head) {
@@ -46,10 +47,10 @@ export class QueueView {
     return h("section", { "aria-label": say("queue.steerLane") },
       h("header", { class: "cnb-lane" }, h("h3", { text: say("queue.steering") }), h("span", { class: "cnb-dim", text: hint })),
       h("ol", {}, head.flying.map(m => h("li", { class: "cnb-q steer flying", "data-ref": m.key }, h("span", { class: "cnb-node steer", "aria-hidden": "true" }),
-        h("div", { class: "cnb-q-text" }, h("p", { text: m.text }), h("span", { class: "cnb-dim", text: say("queue.flying", { turn: m.turn }) })))),
+        h("div", { class: "cnb-q-text" }, h("p", {}, spans(m.text)), h("span", { class: "cnb-dim", text: say("queue.flying", { turn: m.turn }) })))),
       head.steers.map(m => this.editing === m.id ? this.editor(m, "steer") : h("li", { class: "cnb-q steer", "data-ref": m.key },
         h("span", { class: "cnb-node steer", "aria-hidden": "true" }),
-        h("div", { class: "cnb-q-text" }, h("p", { text: m.text }), h("span", { class: "cnb-dim" }, say("queue.lands", { turn: head.turn + 1 }), ", ", say("queue.waits"), " ", since(m.sent))),
+        h("div", { class: "cnb-q-text" }, h("p", {}, spans(m.text)), h("span", { class: "cnb-dim" }, say("queue.lands", { turn: head.turn + 1 }), ", ", say("queue.waits"), " ", since(m.sent))),
         h("div", { class: "cnb-q-do" },
           this.tool(say("queue.toQueue"), "queue", () => this.act("steer.withdraw", { message: m.id, text: m.text, mode: "enqueue" })),
           this.tool(say("queue.edit"), "edit", () => this.edit(m.id)),
@@ -79,7 +80,7 @@ export class QueueView {
     return h("li", { class: `cnb-q${missed ? " missed" : ""}`, "data-ref": m.key, "data-id": m.id, draggable: this.ctx.readonly() ? null : "true",
       onDragstart: e => { this.dragging = m.id; e.dataTransfer.setData("text/plain", m.text); e.dataTransfer.effectAllowed = "move"; }, onDragend: () => this.dropped() },
     h("span", { class: "cnb-node", "aria-hidden": "true", text: String(i + 1) }), grip,
-    h("div", { class: "cnb-q-text" }, h("p", { text: m.text }), h("span", { class: "cnb-dim cnb-num" }, missed, say("queue.sent", { time: clock(m.sent) }), ", ", say("queue.waits"), " ", since(m.sent), next)),
+    h("div", { class: "cnb-q-text" }, h("p", {}, spans(m.text)), h("span", { class: "cnb-dim cnb-num" }, missed, say("queue.sent", { time: clock(m.sent) }), ", ", say("queue.waits"), " ", since(m.sent), next)),
     h("div", { class: "cnb-q-do" },
       head.busy && !this.ctx.readonly() && button({ class: "cnb-btn small ghost", title: say("queue.steerNote"), onClick: () => this.act("queue.steer", { message: m.id }) }, icon("steer"), say("queue.steerNow")),
       this.tool(say("queue.edit"), "edit", () => this.edit(m.id)),
@@ -121,7 +122,7 @@ export class QueueView {
       h("header", { class: "cnb-lane" }, h("h3", { text: say("queue.discarded") }), h("span", { class: "cnb-dim", text: say("queue.stays") }), h("span", { class: "cnb-gap" }),
         batch.length > 1 && this.tool(say("queue.undoClearNote"), "undo", () => this.undo(batch), say("queue.undoClear"), "undo")),
       h("ol", {}, list.map(m => h("li", { class: "cnb-q discarded", "data-ref": m.key }, h("span", { class: "cnb-node x", "aria-hidden": "true" }, icon("cross")),
-        h("div", { class: "cnb-q-text" }, h("p", {}, h("s", { text: m.text })), h("span", { class: "cnb-dim", text: say("queue.why", { why: say(`removed.${m.reason || "removed"}`), time: clock(m.removed) }) })),
+        h("div", { class: "cnb-q-text" }, h("p", {}, h("s", {}, spans(m.text))), h("span", { class: "cnb-dim", text: say("queue.why", { why: say(`removed.${m.reason || "removed"}`), time: clock(m.removed) }) })),
         h("div", { class: "cnb-q-do" }, this.put.has(m.id) ? h("span", { class: "cnb-dim", text: say("queue.isBack") }) : this.tool(say("queue.putBackNote"), "undo", () => this.undo([m]), say("queue.putBack")))))));
   }
 

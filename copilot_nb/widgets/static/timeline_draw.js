@@ -10,7 +10,7 @@ export function bars(data, now) {
   const list = [];
   for (const r of data.runs || []) {
     const b = r.b ?? now;
-    list.push({ row: "runs", kind: "run", key: r.key, item: r.key, a: r.a, b, live: r.b == null, label: say("run.name", r), short: String(r.n), arg: r.prompt, title: say("run.name", r), facts: [[say("tab.timeline") && say("timeline.turns"), r.turns]] });
+    list.push({ row: "runs", kind: "run", key: r.key, item: r.key, a: r.a, b, live: r.b == null, label: say("run.name", r), short: String(r.n), arg: r.prompt.replaceAll("`", ""), title: say("run.name", r), facts: [[say("tab.timeline") && say("timeline.turns"), r.turns]] });
   }
   for (const t of data.turns || []) turnBars(t, now, list);
   return list;
@@ -193,7 +193,7 @@ export class Drawing {
     for (const m of list) {
       m.x = this.x(m.sent);
       m.xe = this.x(m.until);
-      const text = m.text.replace(/\s+/g, " "), edge = this.live ? this.x(this.now) - 4 : this.W - this.R, room = edge - m.x - 8;
+      const text = m.text.replace(/\s+/g, " ").replaceAll("`", ""), edge = this.live ? this.x(this.now) - 4 : this.W - this.R, room = edge - m.x - 8;
       const cut = (w, n) => (chars(text.length) <= w && text.length <= n ? text : `${text.slice(0, Math.max(4, Math.min(n - 1, Math.floor(w / CHAR) - 1))).trimEnd()}…`);
       m.left = chars(Math.min(text.length, 34)) > room && m.x - this.L - 8 > room;
       m.shown = m.mode === "idle" ? "" : cut(m.left ? Math.min(m.x - this.L - 8, 210) : Math.max(room, 30), 34);
@@ -257,7 +257,7 @@ export class Drawing {
 export function overview({ width, left, right, over, full, win, now, live }) {
   const H = 30, X = t => left + ((t - full[0]) / (full[1] - full[0])) * (width - left - right);
   const svg = g("svg", { width, height: H, "aria-hidden": "true" }, g("rect", { x: left, y: 0, width: Math.max(0, width - left - right), height: H, rx: 4, class: "ov-bg" }));
-  const shares = over.columns, n = shares.wait.length, w = (X(over.end) - X(0)) / n;
+  const shares = over.columns, n = shares?.wait.length, w = (X(over.end) - X(0)) / n;
   const path = (kinds, y, h, cls, least = 0.5) => {
     let d = "";
     for (let k = 0; k < n; k += 1) {
@@ -266,11 +266,18 @@ export function overview({ width, left, right, over, full, win, now, live }) {
     }
     if (d) svg.append(g("path", { d, class: cls }));
   };
-  path(["wait", "think", "stream"], 3, 10, "ov wait");
-  path(["stream"], 3, 10, "ov stream");
-  path(["tool"], 16, 10, "ov tool");
-  path(["ask"], 16, 10, "ov ask", 3);
-  path(["fail"], 16, 10, "ov fail", 3);
+  if (over.bars) {
+    const tools = over.bars.filter(bar => !["wait", "think", "stream"].includes(bar[0])).map(([kind, a, b]) => ({ kind, a, b: b ?? now }));
+    for (const [kind, a, b] of over.bars) if (["wait", "think", "stream"].includes(kind)) svg.append(g("rect", { x: X(a), y: 4, width: Math.max(0.7, X(b ?? now) - X(a)), height: 6, class: `ov ${kind}` }));
+    pack(tools);
+    for (const i of tools) svg.append(g("rect", { x: X(i.a), y: 13 + Math.min(i.lane, 2) * 5, width: Math.max(1, X(i.b) - X(i.a)), height: 3, class: `ov ${i.kind}` }));
+  } else {
+    path(["wait", "think", "stream"], 3, 10, "ov wait");
+    path(["stream"], 3, 10, "ov stream");
+    path(["tool"], 16, 10, "ov tool");
+    path(["ask"], 16, 10, "ov ask", 3);
+    path(["fail"], 16, 10, "ov fail", 3);
+  }
   for (const t of over.steers) svg.append(g("line", { x1: X(t), x2: X(t), y1: 2, y2: H - 2, class: "ov-steer" }));
   if (live) svg.append(g("line", { x1: X(now), x2: X(now), y1: 2, y2: H - 2, class: "now" }));
   const a = X(win[0]), b = X(win[1]);

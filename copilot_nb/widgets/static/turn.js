@@ -1,7 +1,7 @@
 // One turn: what the model said, and a row per tool call. Parts are kept and brought up to date, not drawn anew.
 import { button, clock, g, h, icon, kilo, plural, replace, say, secs, secs1, since } from "./dom.js";
 import { codeBlock, diff, isDiff } from "./code.js";
-import { Growing } from "./markdown.js";
+import { Growing, spans } from "./markdown.js";
 import { permission } from "./ask.js";
 
 export class TurnView {
@@ -125,13 +125,13 @@ class ToolView {
     const text = tool.t1 == null ? tool.output || "" : tool.result || tool.error || tool.output || "";
     this.printed = h("pre", { class: "cnb-out", tabindex: 0, role: "region", "aria-label": say("tool.output", tool), hidden: !text, text });
     if (tool.state === "failed") this.printed.classList.add("err");
-    const who = tool.answer ? say(`answer.${tool.answer}`, { time: secs((tool.answered ?? tool.asked) - (tool.asked ?? tool.answered)) }) : tool.reason;
+    const who = tool.reason ? say("tool.rule", tool) : tool.answer && say(`answer.${tool.answer}`, { time: secs((tool.answered ?? 0) - (tool.asked ?? tool.answered ?? 0)) });
     replace(this.body,
       tool.code && !(isDiff(tool.result) && tool.lang === "json") && codeBlock(tool.code, tool.lang),
       isDiff(tool.result) ? diff(tool.result) : this.printed,
       tool.cut && button({ class: "cnb-link", onClick: e => this.whole(e.currentTarget) }, say("tool.whole")),
       (tool.display || []).map(shown => display(shown, tool)),
-      who && h("p", { class: "cnb-tool-note" }, icon("lock"), tool.reason && tool.answer ? `${who} (${tool.reason})` : who),
+      who && h("p", { class: "cnb-tool-note" }, icon("lock"), who),
       tool.feedback && h("p", { class: "cnb-tool-note" }, say("tool.feedback", tool)));
   }
 
@@ -174,7 +174,7 @@ export function messageView(m, ctx) {
   return h("article", { class: `cnb-msg ${kind} ${m.state}${m.nudge ? " nudge" : ""}`, "data-ref": m.key },
     h("header", {}, h("b", { text: say(m.nudge ? "message.autopilot" : "message.you") }), h("span", { class: `cnb-mark ${kind}` }, icon(name), h("span", {}, way)),
       at != null && h("time", { class: "cnb-num", text: clock(at) })),
-    m.text && h("p", { text: m.text }),
+    m.text && h("p", {}, spans(m.text)),
     m.files?.length > 0 && h("p", { class: "cnb-files" }, m.files.map(file => h("code", { text: file }))),
     m.state === "pending" && pendingFooter(m, ctx));
 }
