@@ -15,6 +15,7 @@ _PUBLIC = {
     "CopilotNbError": "errors",
     "Session": "session",
     "current": "session",
+    "open_log": "widgets.log_view",
     "open_session": "session",
     "resume_session": "session",
 }

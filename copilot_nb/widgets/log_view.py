@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from copilot_nb.events import Event
+import msgspec
+
+from copilot_nb.events import Event, EventSource, from_line
 from copilot_nb.frames import Log, read_log
 from copilot_nb.frames.log import Tables
+from copilot_nb.loops import running_loop
 from copilot_nb.record import bundle, export
 from copilot_nb.state import SessionState
 
@@ -20,6 +25,12 @@ if TYPE_CHECKING:
     from copilot_nb.widgets.panel import Panel
 
 
+BIG = 40_000_000  # bytes of a file, above which its end is shown before the whole was folded
+TAIL = 2_000_000
+CHUNK = 3_000  # events folded at once while the loop waits
+LONG = 4_000  # characters of a result that a big log's fold keeps
+
+
 class LogView(Tables):
     """A session's log: tables, panel and record, for looking at.
 
@@ -28,7 +39,7 @@ class LogView(Tables):
     log
         The `Log` that the tables come from.
     state
-        The fold of its events.
+        The fold of its events. Of a big file first only that of its end; the whole follows within seconds.
     """
 
     runtime_name = "log"
@@ -37,20 +48,62 @@ class LogView(Tables):
 
     def __init__(self, log: Log) -> None:
         self.log = log
-        self.state = SessionState.from_events(log.all_events())
-        self.id = self.state.session_id or Path(log.source.name).stem
+        self._handlers: list[Callable[[Event], None]] = []
+        path = Path(log.source.name)
+        size = path.stat().st_size if path.is_file() else 0
+        loop = running_loop()
+        if size > BIG and loop is not None:
+            self.state = SessionState.from_events(self._events(size - TAIL))
+            self._task = loop.create_task(self._whole())
+        else:
+            self.state = SessionState.from_events(self._events(0, slim=size > BIG))
+        self.id = self.state.session_id or (path.parent.name if path.stem == "events" else path.stem)
+
+    @property
+    def model_label(self) -> str:
+        """Who answered, by the log."""
         turn = self.state.turn
-        self.model_label = (turn and turn.model) or self.state.model or ""
+        return (turn.model if turn else None) or self.state.model or ""
 
     def __repr__(self) -> str:
         return f"<copilot_nb log {self.id}: {len(self.state.runs)} runs, {len(self.state.turns)} turns>"
 
-    def _columns(self) -> Columns:
-        return self.log._columns()
+    def _columns(self, rows: int | None = None) -> Columns:
+        return self.log._columns(rows)
+
+    def _events(self, offset: int, *, slim: bool = True) -> Iterator[Event]:
+        """The file's events from an offset on (from the next line, if it is within one)."""
+        with self.log.source.open(offset) as stream:
+            lines = iter(stream)
+            if offset:
+                next(lines, None)
+            for line in lines:
+                try:
+                    event = from_line(line)
+                except (ValueError, msgspec.MsgspecError):  # `problems` names such lines
+                    continue
+                if slim and len(line) > 2 * LONG and event.type == "tool.execution_complete":
+                    _cut(event)
+                yield event
+
+    async def _whole(self) -> None:
+        """Fold everything, a piece at a time, and put it in the place of the end's fold."""
+        state = SessionState()
+        events = self._events(0)
+        while chunk := list(islice(events, CHUNK)):
+            for event in chunk:
+                state.apply(event)
+            await asyncio.sleep(0)
+        state.settle()
+        state.generation = self.state.generation + 1
+        self.state = state
+        for handler in tuple(self._handlers):
+            handler(EventSource().ephemeral("jupyter.notice", {"level": "info", "message": "log read"}))
 
     def on(self, handler: Callable[[Event], None]) -> Callable[[], None]:
-        """Nothing more happens in a log that was read."""
-        return lambda: None
+        """Call back when the whole of a big log was read; nothing else happens in a log."""
+        self._handlers.append(handler)
+        return lambda: self._handlers.remove(handler)
 
     def panel(self, tab: str = "conversation") -> Panel:
         """The panel, read-only."""
@@ -67,14 +120,21 @@ class LogView(Tables):
         """Lines of the file that are no events."""
         return self.log.problems
 
-    def _ipython_display_(self) -> None:
-        from IPython import display
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The panel; the record for front ends that draw no widgets."""
+        still = bundle(self.state, self.state.runs[-20:], model=self.model_label)
+        if running_loop() is None:
+            return dict(still), {}
+        data, metadata = self.panel()._repr_mimebundle_() or ({}, {})
+        return {**still, **data, "text/plain": still["text/plain"]}, metadata
 
-        show: Any = display.display
-        show(self.panel())
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.state, self.state.runs, model=self.model_label)
+def _cut(event: Event) -> None:
+    result = event.data.get("result")
+    if isinstance(result, dict):
+        result.pop("detailedContent", None)
+        if len(str(result.get("content"))) > LONG:
+            result["content"] = f"{str(result['content'])[:LONG]}\n… (the log has all of it)"
 
 
 def open_log(log: str | Path | IO[bytes] | IO[str], home: str | os.PathLike[str] | None = None) -> LogView:
