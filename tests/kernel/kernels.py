@@ -72,7 +72,7 @@ class Kernel:
         self.manager.start_kernel(env=self.env, cwd=str(self.home))
         self.client = self.manager.client()
         self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
+        self.client.wait_for_ready(timeout=180)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -110,8 +110,8 @@ class Kernel:
         assert cell.status == "ok", cell.error
         return ast.literal_eval(cell.outputs[-1]["data"]["text/plain"])
 
-    def finish(self, cell: Cell, timeout: float = 60) -> None:
-        """Wait for the reply of a started cell."""
+    def finish(self, cell: Cell, timeout: float = 60) -> dict[str, Any]:
+        """Wait for the reply of a started cell; other cells' replies on the way are noted."""
         end = time.monotonic() + timeout
         while True:
             reply = self.client.get_shell_msg(timeout=max(0.1, end - time.monotonic()))
@@ -119,23 +119,18 @@ class Kernel:
             if found is not None:
                 found.status = reply["content"]["status"]
             if found is cell:
-                break
-        self._listen(
-            lambda m: m["msg_type"] == "status" and m["content"]["execution_state"] == "idle", cell, 10
-        )
+                self._listen(cell, 20)
+                return reply["content"]
 
     def until(self, expression: str, timeout: float = 30) -> None:
         """Evaluate an expression between cells until it is true."""
         end = time.monotonic() + timeout
         while True:
-            reply = self.client.execute_interactive(
-                "",
-                silent=True,
-                store_history=False,
-                user_expressions={"x": expression},
-                output_hook=self._take,
+            msg_id = self.client.execute(
+                "", silent=True, store_history=False, user_expressions={"x": expression}
             )
-            found = reply["content"]["user_expressions"]["x"]
+            asked = self.cells[msg_id] = Cell(msg_id)
+            found = self.finish(asked)["user_expressions"]["x"]
             if found["status"] == "ok" and found["data"]["text/plain"] == "True":
                 return
             assert time.monotonic() < end, f"{expression} did not become true: {found}"
@@ -143,7 +138,7 @@ class Kernel:
 
     def listen(self, seconds: float) -> None:
         """Take in what the kernel sends by itself."""
-        self._listen(lambda m: False, None, seconds, must=False)
+        self._listen(None, seconds)
 
     def interrupt(self) -> None:
         """What the front end's stop button does."""
@@ -159,7 +154,8 @@ class Kernel:
 
     # --- messages ----------------------------------------------------------------------------------
 
-    def _listen(self, done: Any, cell: Cell | None, seconds: float, must: bool = True) -> None:
+    def _listen(self, cell: Cell | None, seconds: float) -> None:
+        """Take in messages until the cell's `idle`, or for that long."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             try:
@@ -167,9 +163,10 @@ class Kernel:
             except Empty:
                 break
             self._take(message)
-            if cell is not None and message["parent_header"].get("msg_id") == cell.msg_id and done(message):
+            idle = message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
+            if cell is not None and idle and message["parent_header"].get("msg_id") == cell.msg_id:
                 return
-        assert not must, "the kernel did not become idle"
+        assert cell is None, "the kernel did not become idle"
 
     def _take(self, message: dict[str, Any]) -> None:
         kind, content = message["msg_type"], message["content"]
