@@ -112,7 +112,10 @@ class Compaction:
         """Summarise at once (``session.history.compact``); what ``session.compaction_complete`` says."""
         attempt, sizes = new_id(), self.sizes(request)
         self._say_start(attempt, sizes, None)
-        data = await self._summarise(attempt, request, sizes, instructions)
+        if not self.core.history.messages:
+            data: JSON = {"success": False, "outcome": "nothing", "compactionAttemptId": attempt}
+        else:
+            data = await self._summarise(attempt, request, sizes, instructions)
         self._apply(data, len(self.core.history.messages))
         return data
 

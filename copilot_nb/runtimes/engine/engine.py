@@ -291,7 +291,10 @@ class Engine:
         loop = self._loop
         messages = [loop.say.system_message(), *self._core.history.messages]
         request = Request(messages, loop.calls.specs(False), self.config.streaming)
-        return await loop.compaction.now(request, instructions)
+        done = await loop.compaction.now(request, instructions)
+        if done.get("outcome") == "nothing":
+            raise UsageError("Nothing to compact: the history is empty.")
+        return done
 
     async def truncate(self, event_id: str) -> int:
         """See `Runtime`."""

@@ -23,12 +23,15 @@ class History:
     ----------
     user_texts
         What people wrote, word for word, for the summary of a compaction.
+    mark
+        Where a cut answer begins that is being continued; dropped if that fails (reference §11).
     tokens
         About how many tokens the messages are, kept up to date message by message.
     """
 
     messages: list[JSON] = field(default_factory=list)
     user_texts: list[str] = field(default_factory=list)
+    mark: int | None = None
     tokens: int = 0
 
     def keep(self, message: JSON) -> None:
@@ -42,7 +45,23 @@ class History:
         if said:
             self.user_texts.append(said)
 
-    def add_assistant(self, text: str, calls: Iterable[ToolCall] = (), reasoning: str = "") -> None:
+    def add_cut(self, text: str) -> None:
+        """An answer that the length limit cut off, and the request to go on (reference §11)."""
+        mark = len(self.messages) if self.mark is None else self.mark
+        self.add_assistant(text)
+        self.add_user(words.CONTINUE)
+        self.mark = mark
+
+    def back_to_mark(self) -> None:
+        """Forget a cut answer whose continuation never came."""
+        if self.mark is not None:
+            self.tokens -= sum(estimate_tokens(message) for message in self.messages[self.mark :])
+            del self.messages[self.mark :]
+            self.mark = None
+
+    def add_assistant(
+        self, text: str, calls: Iterable[ToolCall] = (), reasoning: str = "", *, streamed: bool = True
+    ) -> None:
         """An answer; the thinking before it goes back to the model as long as the session is open."""
         tool_calls = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
@@ -50,9 +69,11 @@ class History:
         ]
         message: JSON = {"role": "assistant", "content": text or None}
         if tool_calls:
+            message["content"] = text or (None if streamed else "")
             message["tool_calls"] = tool_calls
         if reasoning:
             message["reasoning_content"] = reasoning
+        self.mark = None
         self.keep(message)
 
     def add_results(self, calls: Iterable[ToolCall], results: list[str | None]) -> None:

@@ -122,6 +122,7 @@ class Loop:
             timer.cancel()
             self.run_task = self.run = self.queue.running = None
             core.lanes.in_flight.clear()
+            core.history.back_to_mark()
         return self._ended(run, end)
 
     def _ended(self, run: Run, end: End) -> End:
@@ -139,7 +140,7 @@ class Loop:
         if stop in ("interrupt", "withdraw"):
             core.stored("abort", {"reason": "user_abort"})
             if stop == "withdraw" and run.first_event:
-                rewind(core, run.first_event, uncounted=1)
+                rewind(core, run.first_event, delivered=True)
         if end in ("task_complete", "error", "aborted"):
             self.autopilot.stopped(end)
         if stop == "abort":
@@ -173,7 +174,7 @@ class Loop:
         """One model call and its tools; None: the run goes on."""
         core = self.core
         core.stored("assistant.turn_start", run.where)
-        deltas = Deltas(core)
+        deltas = Deltas(core, self.queue.answer_begins)
         try:
             reply = await call_model(core, run.turn, self._prepare(run), deltas)
             return await self._commit(run, reply, deltas)
@@ -189,25 +190,26 @@ class Loop:
         if core.lanes.in_flight:  # the steers of this request are answered now (§3)
             core.lanes.in_flight.clear()
             core.pending_modified()
-        self.queue.running = None
+        self.queue.answer_begins()
         if reply.usage is not None:
             run.tokens += (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
         calls = reply.tool_calls
         if reply.finish == "length" and not calls:
-            core.history.add_assistant(reply.text)
-            core.history.add_user(words.CONTINUE)
+            core.history.add_cut(reply.text)
             return None
         self.say.answer(run, reply, deltas)
         if not calls:
+            core.history.add_assistant(reply.text, (), reply.reasoning)
             if not reply.text and run.turn == 0:
                 raise CallFailed(ModelError(words.EMPTY_REPLY), "query")
-            core.history.add_assistant(reply.text, (), reply.reasoning)
             return "done"
         outcome = Outcome([None] * len(calls))
         try:
             await self.calls.run(calls, run.where, outcome, self.say.is_autopilot(run))
         finally:  # every call is answered in the history, also after an abort (copilot-cli#3183)
-            core.history.add_assistant(reply.text, as_sent(calls), reply.reasoning)
+            core.history.add_assistant(
+                reply.text, as_sent(calls), reply.reasoning, streamed=core.config.streaming
+            )
             core.history.add_results(calls, outcome.results)
         if outcome.rejected:
             return "rejected"

@@ -16,8 +16,9 @@ from copilot_nb.runtimes.engine.retry import rule_for
 class Deltas:
     """Turns a model's chunks into events, each passed on as it is; one object per turn."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, begins: Callable[[], None]) -> None:
         self._say = core.ephemeral
+        self._begins = begins
         self.restart()
 
     def restart(self) -> None:
@@ -52,6 +53,7 @@ class Deltas:
 
     def _mark(self) -> None:
         if self.first is None:
+            self._begins()
             self.first = time.perf_counter()
 
 

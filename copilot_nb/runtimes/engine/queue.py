@@ -20,6 +20,10 @@ class EngineQueue:
         self._wake = wake
         self.running: str | None = None  # the run's message while it is unanswered
 
+    def answer_begins(self) -> None:
+        """The running message can no longer be withdrawn."""
+        self.running = None
+
     async def pending_items(self) -> JSON:
         """See `Queue`."""
         lanes = self._core.lanes

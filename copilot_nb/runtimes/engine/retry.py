@@ -54,6 +54,6 @@ def rule_for(error: ModelError) -> Rule:
         return _FORBIDDEN
     if status == 429:
         return _RATE
-    if status >= 500 or status == 408:
+    if status >= 500 or status in (408, 409):
         return _SERVER
     return _REFUSED

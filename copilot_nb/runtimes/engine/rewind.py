@@ -6,17 +6,19 @@ from copilot_nb.runtimes.engine.core import Core
 from copilot_nb.runtimes.engine.history import rebuild
 
 
-def rewind(core: Core, event_id: str, *, uncounted: int = 0) -> int:
+def rewind(core: Core, event_id: str, *, delivered: bool = False) -> int:
     """Remove that event and all after it; how many the reference would say.
 
-    `uncounted` are events the reference has there and we have not.
+    A rewind counts the lines, a withdrawal what was `delivered`: the run's system prompt too, also when it
+    had not changed and so was not stored again.
     """
     removed = core.store.keep_before(event_id)
     kept = core.store.read()
     core.history = rebuild(kept)
     core.source.last_stored = kept[-1].id if kept else None
     core.last_system = None
-    count = sum(not event.type.startswith("jupyter.") for event in removed) + uncounted
+    types = [event.type for event in removed if not event.type.startswith("jupyter.")]
+    count = len(types) + (delivered and "system.message" not in types)
     ids = [event.id for event in removed]
     core.ephemeral(
         "session.snapshot_rewind", {"upToEventId": event_id, "eventsRemoved": count, "eventIds": ids}
