@@ -114,6 +114,9 @@ class OpenAIModel:
         return self._client
 
     def _make_client(self) -> Any:
+        import anyio
+
+        anyio.run(anyio.sleep, 0)  # brings in what the first request would import on the kernel's loop
         timeout = _http().Timeout(self._idle_timeout, connect=min(30.0, self._idle_timeout))
         return _openai().AsyncOpenAI(
             base_url=self.base_url,

@@ -58,9 +58,10 @@ class Capture:
         self._head: list[str] = []
         self._tail: deque[str] = deque()
         self._head_size = self._tail_size = self._cut = 0
-        self._pending: list[str] = []
+        self._pending: deque[str] = deque()
         self._pending_size = 0
         self._told = time.monotonic()
+        self._timer = False
 
     def write(self, text: str) -> None:
         """Take printed text; called from any thread."""
@@ -74,21 +75,27 @@ class Capture:
                 dropped = len(self._tail.popleft())
                 self._tail_size -= dropped
                 self._cut += dropped
-        if self._progress is not None:
+        if self._loop is not None:
             self._pending.append(text)
             self._pending_size += len(text)
             if self._pending_size >= PROGRESS_CHARS or time.monotonic() - self._told >= PROGRESS_SECONDS:
                 self.tell()
+            elif not self._timer and not self._loop.is_closed():
+                self._timer = True
+                self._loop.call_soon_threadsafe(self._loop.call_later, PROGRESS_SECONDS, self.tell)
 
     def tell(self) -> None:
         """Report what was printed since the last report."""
-        if self._progress is None or not self._pending:
+        self._timer, self._pending_size, self._told = False, 0, time.monotonic()
+        pieces = []
+        while self._pending:  # other threads may add meanwhile
+            pieces.append(self._pending.popleft())
+        text = "".join(pieces)
+        if self._progress is None or self._loop is None or not text:
             return
-        text, self._pending, self._pending_size = "".join(self._pending), [], 0
-        self._told = time.monotonic()
         if threading.get_ident() == self._thread:
             self._progress(text)
-        elif self._loop is not None and not self._loop.is_closed():
+        elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._progress, text)
 
     def started_thread(self) -> bool:
@@ -100,7 +107,7 @@ class Capture:
         """Everything printed, in order; a very long middle is left out, with a mark."""
         head, tail = "".join(self._head), "".join(self._tail)
         mark = f"\n… {self._cut} characters left out …\n" if self._cut else ""
-        return head + mark + tail
+        return (head + mark + tail).replace("\r\n", "\n")
 
 
 def active() -> Capture | None:

@@ -21,7 +21,7 @@ from typing import Any
 from copilot_nb.events import JSON
 from copilot_nb.tools.base import Tool, ToolContext, ToolResult
 from copilot_nb.tools.capture import Capture, capturing
-from copilot_nb.tools.results import best, cap, is_table, note, table_text, value_bundle
+from copilot_nb.tools.results import best, cap, is_table, note, safe_repr, table_text, value_bundle
 
 DESCRIPTION = (
     "Run Python code in the user's notebook kernel. The user's variables are there, and what the code "
@@ -72,6 +72,8 @@ class PythonTool:
                 error = await _driven(
                     self._run_in_shell(code) if self._shell else self._run_plain(code, capture)
                 )
+                if code.rstrip().endswith(";"):  # as in a cell: do not show the value
+                    capture.values.clear()
                 return _result(capture, error, self._shell)
 
     async def _run_in_shell(self, code: str) -> BaseException | None:
@@ -193,7 +195,7 @@ def _result(capture: Capture, error: BaseException | None, shell: Any) -> ToolRe
 
 def _format(value: Any, shell: Any) -> JSON:
     if shell is None:
-        return value_bundle(value) or {"text/plain": repr(value)}
+        return value_bundle(value) or {"text/plain": safe_repr(value)}
     data: JSON = shell.display_formatter.format(value)[0]
     return data
 
@@ -201,4 +203,4 @@ def _format(value: Any, shell: Any) -> JSON:
 def _value_text(value: Any, bundle: JSON) -> str:
     if is_table(value):
         return table_text(value)
-    return cap(str(bundle.get("text/plain", repr(value))))
+    return cap(str(bundle["text/plain"])) if "text/plain" in bundle else safe_repr(value)

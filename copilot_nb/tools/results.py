@@ -26,6 +26,14 @@ def cap(text: str, limit: int = VALUE_LIMIT) -> str:
     return f"{text[:half]}\n… {len(text) - 2 * half} of {len(text)} characters left out …\n{text[-half:]}"
 
 
+def safe_repr(value: Any) -> str:
+    """`repr`, capped; a foreign ``__repr__`` that raises does no harm."""
+    try:
+        return cap(repr(value))
+    except Exception as error:
+        return f"<{type(value).__name__} object; its repr raised {type(error).__name__}: {error}>"
+
+
 def value_text(value: Any) -> str:
     """A tool function's return value for the model: text as it is, data as JSON, tables as text."""
     if value is None:
@@ -41,13 +49,13 @@ def value_text(value: Any) -> str:
             return msgspec.json.encode(value, enc_hook=_plain).decode()
         except (ValueError, TypeError, OverflowError, RecursionError):
             return json.dumps(clean(value), ensure_ascii=False)
-    return cap(repr(value))
+    return safe_repr(value)
 
 
 def _plain(value: Any) -> Any:
     if is_table(value):
         return table_text(value)
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else repr(value)
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else safe_repr(value)
 
 
 def is_table(value: Any) -> bool:
@@ -67,7 +75,7 @@ def value_bundle(value: Any) -> JSON | None:
     if callable(getattr(value, "_repr_html_", None)) and not isinstance(value, type):
         html = value._repr_html_()
         if isinstance(html, str):
-            return {"text/html": html, "text/plain": cap(repr(value))}
+            return {"text/html": html, "text/plain": safe_repr(value)}
     return None
 
 

@@ -207,8 +207,11 @@ class Command:
 
     def stop(self) -> None:
         """Ask the whole group to end, and kill it soon after."""
-        self._end_group(signal.SIGTERM)
-        self._loop.call_later(GRACE, self._kill)
+        if not self._ended:
+            self._end_group(signal.SIGTERM)
+            killer = threading.Timer(GRACE, self._kill)  # the loop may be closing
+            killer.daemon = True
+            killer.start()
 
     async def wait(self) -> JSON:
         """Wait for the end; the notice for the model, and what reading the output then gives."""
