@@ -60,7 +60,7 @@ class History:
             self.mark = None
 
     def add_assistant(
-        self, text: str, calls: Iterable[ToolCall] = (), reasoning: str = "", *, streamed: bool = True
+        self, text: str, calls: Iterable[ToolCall] = (), reasoning: str = "", streamed: bool = True
     ) -> None:
         """An answer; the thinking before it goes back to the model as long as the session is open."""
         tool_calls = [

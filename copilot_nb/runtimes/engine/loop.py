@@ -1,6 +1,6 @@
 """The loop: a message starts a run, a run is a chain of turns, a turn is one model call and its tools.
 
-``drain`` runs what waits until nothing is left; it is the only task that starts runs. ``_run`` is one
+``_drain`` runs what waits until nothing is left; it is the only task that starts runs. ``_one_run`` is one
 message's work, ``_turn`` one model call. Everything else (lanes, retries, permissions, autopilot,
 compaction) lives in a file of its own. The section numbers are those of the reference.
 """
@@ -207,9 +207,7 @@ class Loop:
         try:
             await self.calls.run(calls, run.where, outcome, self.say.is_autopilot(run))
         finally:  # every call is answered in the history, also after an abort (copilot-cli#3183)
-            core.history.add_assistant(
-                reply.text, as_sent(calls), reply.reasoning, streamed=core.config.streaming
-            )
+            core.history.add_assistant(reply.text, as_sent(calls), reply.reasoning, core.config.streaming)
             core.history.add_results(calls, outcome.results)
         if outcome.rejected:
             return "rejected"
