@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from copilot_nb.events import Event
 from copilot_nb.frames import wire
-from copilot_nb.frames.columns import NA, Clock, Codes, Numbers, Texts, parse_time
+from copilot_nb.frames.columns import NA, Clock, Codes, Numbers, Texts, parse_time, turn_number
 from copilot_nb.frames.known import KNOWN_TYPES
 from copilot_nb.frames.reading import Batch
+from copilot_nb.frames.relate import Relations
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,19 +101,54 @@ class Columns:
 
     # --- from a live session --------------------------------------------------------------------------
 
-    def add_events(self, events: Sequence[Event], offsets: Iterable[int]) -> None:
-        """Take events as they were delivered, without numpy or pyarrow."""
-        datas = [_NO_DATA if event.type in EMPTY else wire.data_of(event.data) for event in events]
-        agents = [event.agent_id if event.agent_id else None for event in events]
-        ephemeral = [event.ephemeral is True for event in events]
-        texts, interactions = self._add([event.type for event in events], datas, agents, ephemeral)
-        self.ids.add([event.id for event in events])
-        self.parents.add([event.parent_id for event in events])
-        self.texts.add(texts)
-        self.interactions.add(interactions)
-        read = self._clock.read
-        self.time.extend([read(event.timestamp) for event in events])
+    def add_events(self, events: Sequence[Event], offsets: Iterable[int], relations: Relations) -> None:
+        """Take events as they were delivered, without numpy or pyarrow, and fold them into `relations`."""
+        types, datas, ids, stamps, parents, agents, flags = zip(*map(_tuple, events), strict=True)
+        count, first = len(types), self.rows
+        if agents.count(UNSET) == count:
+            agents = (None,) * count
+        else:
+            agents = tuple([agent if type(agent) is str else None for agent in agents])
+        ephemeral = [flag is True for flag in flags]
+        self._common(types, agents, ephemeral)
+        turns, tools = _NONE * count, _NONE * count
+        texts: list[str | None] = [None] * count
+        interactions: list[str | None] = [None] * count
+        for index, kind in enumerate(types):
+            if kind in EMPTY:
+                continue
+            get = datas[index].get
+            value = get("turnId")
+            if value is not None:
+                turns[index] = self._turn_numbers[value] if type(value) is str else turn_number(value)
+            value = get("toolName")
+            if type(value) is str:
+                tools[index] = self.tool_codes[value]
+            value = get("interactionId")
+            if type(value) is str:
+                interactions[index] = value
+            if kind not in TEXTLESS:
+                value = get("content")
+                if value is None:
+                    value = _other_text(get)
+                texts[index] = value if value is None or type(value) is str else wire.as_text(value)
+            if kind in _USAGE:
+                usage = get("usage") or datas[index]
+                if isinstance(usage, Mapping):
+                    tokens = wire.whole(usage.get("inputTokens")), wire.whole(usage.get("outputTokens"))
+                    self._set_tokens(first + index, *tokens)
+        self.turns.extend(turns)
+        self.tools.extend(tools)
+        for column, values in (
+            (self.ids, ids),
+            (self.parents, parents),
+            (self.texts, texts),
+            (self.interactions, interactions),
+        ):
+            column.add(values)
+        self.time.extend(map(self._clock.read, stamps))
         self.offset.extend(offsets)
+        relations.feed(zip(types, datas, ids, parents, agents, ephemeral, strict=True))
 
     # --- both -----------------------------------------------------------------------------------------
 
@@ -123,36 +160,38 @@ class Columns:
         ephemeral: Sequence[Any],
     ) -> tuple[list[str | None], Sequence[str | None]]:
         """The columns of numbers; texts and interaction ids are left to the caller."""
-        count = len(types)
+        count, first = len(types), self.rows
         turns, interactions, tools, contents, results, usages, errors, messages, summaries, ins, outs = zip(
             *map(_tuple, datas), strict=True
         )
-        self.types.extend(map(self.type_codes.__getitem__, types))
-        self.agents.extend(map(self.agent_codes.__getitem__, agents))
+        self._common(types, agents, ephemeral)
         self.tools.extend(map(self.tool_codes.__getitem__, tools))
         try:
             self.turns.extend(map(self._turn_numbers.__getitem__, turns))
         except TypeError:  # an object or array as turnId
-            del self.turns[self.rows :]
-            self.turns.extend(
-                [self._turn_numbers[turn] if isinstance(turn, str | int) else -1 for turn in turns]
-            )
-        self.ephemeral += bytes(map(bool, ephemeral))
-        self.input.extend(_NAS * count)
-        self.output.extend(_NAS * count)
-        for row, usage in enumerate(usages, self.rows):
+            del self.turns[first:]
+            self.turns.extend([turn_number(turn) for turn in turns])
+        for row, usage in enumerate(usages, first):
             if usage is not None:
                 self._set_tokens(row, usage.inputTokens, usage.outputTokens)
         if ins.count(None) + outs.count(None) < 2 * count:
-            for row, (tokens_in, tokens_out) in enumerate(zip(ins, outs, strict=True), self.rows):
+            for row, (tokens_in, tokens_out) in enumerate(zip(ins, outs, strict=True), first):
                 if tokens_in is not None or tokens_out is not None:
                     self._set_tokens(row, tokens_in, tokens_out)
-        self.rows += count
         texts: Sequence[Any] = contents
         for others in (results, errors, messages, summaries):
             if others.count(None) < count:
                 texts = [other if text is None else text for text, other in zip(texts, others, strict=True)]
         return [text if text is None or type(text) is str else _spell(text) for text in texts], interactions
+
+    def _common(self, types: Sequence[str], agents: Sequence[Any], ephemeral: Sequence[Any]) -> None:
+        count = len(types)
+        self.types.extend(map(self.type_codes.__getitem__, types))
+        self.agents.extend(map(self.agent_codes.__getitem__, agents))
+        self.ephemeral += bytes(map(bool, ephemeral))
+        self.input.extend(_NAS * count)
+        self.output.extend(_NAS * count)
+        self.rows += count
 
     def _set_tokens(self, row: int, tokens_in: int | None, tokens_out: int | None) -> None:
         for column, value in ((self.input, tokens_in), (self.output, tokens_out)):
@@ -180,6 +219,17 @@ class Columns:
         return column.chunked(self.rows).take(pa.array(index, mask=index < 0)).combine_chunks()
 
 
+def _other_text(get: Callable[[str], Any]) -> Any:
+    """What stands for the content of an event that has none: the same order as in `Columns._add`."""
+    for key, part in (("result", "content"), ("error", "message"), ("message", ""), ("summary", "")):
+        value = get(key)
+        if value is not None:
+            if not part or isinstance(value, str):
+                return value
+            return value.get(part) if isinstance(value, Mapping) else None
+    return None
+
+
 def _spell(value: Any) -> str | None:
     """The text of a result, of an error, or of a value that is no text."""
     if isinstance(value, wire.Result):
@@ -190,7 +240,8 @@ def _spell(value: Any) -> str | None:
 
 
 _NAS: Final = array("q", [NA])
-_NO_DATA: Final = wire.Data()
+_NONE: Final = array("i", [-1])
+_USAGE: Final = frozenset({"session.usage_record", "assistant.usage"})
 EMPTY: Final = frozenset(
     {
         "assistant.message_delta",
@@ -201,3 +252,7 @@ EMPTY: Final = frozenset(
     }
 )
 """Types of which there are many, and whose data has nothing for a row."""
+TEXTLESS: Final = frozenset(
+    {"assistant.turn_start", "assistant.turn_end", "session.usage_record", "assistant.usage", "tool.execution_start"}
+)
+"""Types that have no text to look for."""

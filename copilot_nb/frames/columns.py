@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,23 +54,26 @@ class Packed:
     __slots__ = ("blob", "nulls", "offsets", "rows")
 
     def __init__(self, texts: Sequence[str | None]) -> None:
-        self.rows = len(texts)
+        rows = self.rows = len(texts)
         self.nulls: bytes | None = None
-        whole: Sequence[str]
-        if None in texts:
-            self.nulls = bytes([text is None for text in texts])
-            whole = [text or "" for text in texts]
-        else:
-            whole = texts  # type: ignore[assignment]
+        missing = texts.count(None)
+        whole: Sequence[str] = texts  # type: ignore[assignment]
+        if missing:
+            self.nulls = b"\1" * rows if missing == rows else bytes([text is None for text in texts])
+            whole = () if missing == rows else [text or "" for text in texts]
         joined = "".join(whole)
+        parts: Sequence[Any] = whole
         if joined.isascii():
             self.blob = joined.encode()
-            ends = accumulate(map(len, whole), initial=0)
         else:
             parts = [encode(text) for text in whole]
             self.blob = b"".join(parts)
-            ends = accumulate(map(len, parts), initial=0)
-        self.offsets = array("q", ends)
+        sizes = set(map(len, parts)) if len(parts) == rows else {0}
+        if len(sizes) == 1:  # ids, and columns of nothing
+            size = sizes.pop()
+            self.offsets = array("q", range(0, size * rows + 1, size) if size else bytes(8 * (rows + 1)))
+        else:
+            self.offsets = array("q", accumulate(map(len, parts), initial=0))
 
     def at(self, row: int) -> str | None:
         """One text."""
@@ -160,30 +164,32 @@ class Clock:
 
     def read(self, text: str | None) -> int:
         """Microseconds, or `NA` for what is no timestamp. A naive one counts as UTC."""
+        try:
+            if text[:19] == self._second and text[-1] == "Z":  # type: ignore[index]
+                size = len(text)  # type: ignore[arg-type]
+                if size == 27:
+                    return self._micros + int(text[20:26])  # type: ignore[index]
+                if size == 24:
+                    return self._micros + int(text[20:23]) * 1000  # type: ignore[index]
+            return self._read(text)
+        except (ValueError, TypeError, IndexError):
+            return NA
+
+    def _read(self, text: str | None) -> int:
         if text is None:
             return NA
-        try:
-            if len(text) == 27 and text[26] == "Z" and text[19] == ".":
-                rest = int(text[20:26])
-            elif len(text) == 24 and text[23] == "Z" and text[19] == ".":
-                rest = int(text[20:23]) * 1000
-            else:
-                return parse_time(text)[0]
-            if text[:19] != self._second:
-                self._micros = parse_time(text[:19])[0]
-                if self._micros == NA:
-                    self._second = ""
-                    return NA
-                self._second = text[:19]
-            return self._micros + rest
-        except ValueError:
-            return NA
+        micros = parse_time(text)[0]
+        if micros != NA and text[19:20] == "." and text[-1] == "Z":
+            self._second, self._micros = text[:19], micros - micros % 1_000_000
+        return micros
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def parse_time(text: str) -> tuple[int, str | None]:
     """Microseconds in UTC and what is odd about the text; `NA` when it is no timestamp."""
-    from datetime import UTC, datetime, timedelta
-
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -193,6 +199,6 @@ def parse_time(text: str) -> tuple[int, str | None]:
         moment = moment.replace(tzinfo=UTC)
         odd = "timestamp without offset, read as UTC"
     try:
-        return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), odd
+        return (moment - _EPOCH) // _MICROSECOND, odd
     except OverflowError:
         return NA, f"timestamp out of range: {text[:40]!r}"

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.events import Event
 from copilot_nb.frames import schema, wire
-from copilot_nb.frames.base import Columns
+from copilot_nb.frames.base import EMPTY, Columns
 from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, source_of
 from copilot_nb.frames.relate import Relations
 
@@ -95,18 +95,6 @@ class Tables:
 
 
 _full: Final = attrgetter("type", "data", "id", "parentId", "agentId", "ephemeral")
-
-
-def _delivered(event: Event) -> tuple[str, Any, str, str | None, str | None, bool]:
-    agent = event.agent_id
-    return (
-        event.type,
-        event.data,
-        event.id,
-        event.parent_id,
-        agent if isinstance(agent, str) else None,
-        event.ephemeral is True,
-    )
 
 
 class Log(Tables):
@@ -252,12 +240,9 @@ class LiveLog(Tables):
             if not count:
                 return
             events = self._tail[:count]
-            self._base.add_events(events, self._offsets[:count])
-            self._fold.feed(map(_delivered, events))
+            self._base.add_events(events, self._offsets[:count], self._fold)
             keep_all = self.path is None
-            self._kept.extend(
-                e for e in events if (keep_all or e.ephemeral is True) and not e.type.endswith("_delta")
-            )
+            self._kept.extend(e for e in events if (keep_all or e.ephemeral is True) and e.type not in EMPTY)
             del self._tail[:count], self._offsets[:count]
 
     def _columns(self, rows: int | None = None) -> Columns:
