@@ -15,8 +15,9 @@ from copilot_nb.runtimes.copilot.options import CopilotOptions, Provider
 from copilot_nb.runtimes.copilot.runtime import CopilotRuntime
 from copilot_nb.tools.base import Tool, ToolContext, ToolResult
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
-from model_server import ModelServer  # noqa: E402  (found by the line above)
+for folder in ("conformance", "kernel"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
+from model_server import ModelServer  # noqa: E402
 
 
 def call(id: str, name: str, **arguments: Any) -> dict[str, Any]:
@@ -43,15 +44,15 @@ class Rig:
             Tool("gate", "waits", self._gated, skip_permission=options.pop("skip_permission", True)),
             *options.pop("more_tools", ()),
         ]
-        defaults = dict(
-            session_id="s1",
-            home=home,
-            policy=Policy(),
-            model="fake-model",
-            provider=Provider(self.model.base_url, wire_api="completions"),
-            tools=tools,
-            working_directory=str(work),
-        )
+        defaults = {
+            "session_id": "s1",
+            "home": home,
+            "policy": Policy(),
+            "model": "fake-model",
+            "provider": Provider(self.model.base_url, wire_api="completions"),
+            "tools": tools,
+            "working_directory": str(work),
+        }
         sdk = {"system_message": {"mode": "replace", "content": "SYS"}}
         sdk["available_tools"] = [tool.name for tool in tools] + options.pop("builtin", [])
         self.options = CopilotOptions(**{**defaults, "sdk": sdk, **options})

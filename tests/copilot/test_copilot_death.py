@@ -159,9 +159,8 @@ def test_a_killed_kernel_leaves_no_cli(tmp_path, cli_path):
         killed = time.perf_counter()
         try:
             assert gone(cli, 20)
-            print(
-                f"\nkill -9 of the kernel{' with a fork' if fork else ''}: CLI gone in {time.perf_counter() - killed:.2f} s"
-            )
+            seconds = time.perf_counter() - killed
+            print(f"\nkill -9 of the kernel{' with a fork' if fork else ''}: CLI gone in {seconds:.2f} s")
             assert gone(shell, 20)
         finally:
             model.close()

@@ -43,20 +43,12 @@ async def test_a_session_of_the_engine_goes_on_here(rig, tmp_path):
     """Both write the same log (reference §20)."""
     store = EventStore.create("s1", tmp_path / "home")
     source = EventSource()
+    start = {"sessionId": "s1", "version": 1, "producer": "copilot_nb", "copilotVersion": "0"}
     lines = [
-        (
-            "session.start",
-            dict(
-                sessionId="s1",
-                version=1,
-                producer="copilot_nb",
-                copilotVersion="0",
-                startTime="2026-11-30T10:00:00Z",
-            ),
-        ),
-        ("user.message", dict(content="from the engine", messageId="m1")),
-        ("assistant.message", dict(messageId="m2", content="heard", toolRequests=[])),
-        ("jupyter.queue", dict(op="pause", paused=True)),
+        ("session.start", {**start, "startTime": "2026-11-30T10:00:00Z"}),
+        ("user.message", {"content": "from the engine", "messageId": "m1"}),
+        ("assistant.message", {"messageId": "m2", "content": "heard", "toolRequests": []}),
+        ("jupyter.queue", {"op": "pause", "paused": True}),
     ]
     for type, data in lines:
         store.append(source.stored(type, data))
@@ -92,7 +84,7 @@ async def test_history_edits(rig):
 
 async def test_sessions_that_are_not_there(rig):
     r = rig([], resume=True, session_id="nowhere")
-    with pytest.raises(SessionError, match="not found|No session|Session"):
+    with pytest.raises(SessionError, match=r"(?i)session"):
         await r.send("hi")
     assert r.of("jupyter.runtime")[-1]["state"] == "failed"
 

@@ -80,13 +80,13 @@ class Client:
         self.ended = False
         self.sdk: Any = None
         self._wire: Any = None
+        self._process: Any = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
     def pid(self) -> int | None:
         """The CLI's process id."""
-        process = getattr(self._wire, "process", None)
-        return getattr(process, "pid", None)
+        return None if self._process is None else int(self._process.pid)
 
     async def start(self) -> None:
         """Import the SDK, start the process, agree on the protocol."""
@@ -99,13 +99,17 @@ class Client:
             log_level="error",
             client_info={"application_name": "copilot_nb"},
         )
+        starting = asyncio.ensure_future(self.sdk.start())
+        await asyncio.sleep(
+            0
+        )  # the process is there after the first step, and lost to us if a later one fails
+        self._process = getattr(self.sdk, "_process", None)
         try:
             async with asyncio.timeout(START_SECONDS):
-                await self.sdk.start()
+                await starting
         except (RuntimeError, OSError, TimeoutError) as error:
             self.ended = True
-            with contextlib.suppress(OSError, RuntimeError):
-                await self.sdk.force_stop()
+            await self._reap()
             raise RuntimeUnavailable(self._start_failure(error)) from error
         self._wire = self.sdk._client
         self._wire.set_notification_method_handler("session.event", self._on_event)
@@ -148,7 +152,7 @@ class Client:
         self.listeners.clear()
 
     def _last_words(self) -> str:
-        code = self._wire.process.poll()
+        code = self._process.poll()
         said = " ".join(self._wire.get_stderr_output().split())[-300:]
         if code is None:
             how = "it closed the connection"
@@ -165,8 +169,8 @@ class Client:
 
     def _close_pipes(self) -> None:
         """The SDK leaves them to the garbage collector; a kernel that runs for days needs its descriptors."""
-        process = self._wire.process
-        for pipe in (process.stdin, process.stdout, process.stderr):
+        process = self._process
+        for pipe in () if process is None else (process.stdin, process.stdout, process.stderr):
             with contextlib.suppress(OSError, ValueError):  # broken, or closed by the SDK
                 pipe.close()
 
