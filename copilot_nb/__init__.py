@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "CopilotNbError": "errors",
     "Session": "session",
+    "compare": "frames.compare",
+    "compare": "frames",
     "current": "session",
     "open_log": "widgets.log_view",
     "open_session": "session",
+    "read_log": "frames.log",
+    "read_logs": "frames.fleet",
     "resume_session": "session",
+    "sessions": "frames.homes",
 }
 
 __all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension", *_PUBLIC]

@@ -23,6 +23,7 @@ class Options(argparse.Namespace):
     autopilot: bool
     allow: list[str]
     yolo: bool
+    in_use: bool
     max_turns: int | None
     max_tokens: int | None
     max_seconds: float | None
@@ -80,6 +81,7 @@ def _parser(prog: str) -> _Parser:
     add("--autopilot", action="store_true", help="go on until the task is complete")
     add("--allow", action="append", default=[], metavar="NAME", help="let this tool run unasked (repeatable)")
     add("--yolo", action="store_true", help="let every tool run unasked")
+    add("--in-use", action="store_true", help="open the session although another process holds it")
     add("--max-turns", type=_positive(int), metavar="N", help="end the run after N model calls")
     add("--max-tokens", type=_positive(int), metavar="N", help="end the run after N tokens")
     add("--max-seconds", type=_positive(float), metavar="S", help="end the run after S seconds")

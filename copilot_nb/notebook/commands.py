@@ -107,9 +107,9 @@ def _turns(desk: Desk, rest: str) -> Any:
 
 def _sessions(desk: Desk, rest: str) -> Any:
     _nothing("sessions", rest)
-    import copilot_nb
+    from copilot_nb.frames.homes import sessions
 
-    return copilot_nb.sessions()
+    return sessions()
 
 
 def _panel(desk: Desk, rest: str) -> Any:
@@ -189,6 +189,14 @@ async def _compact(desk: Desk, rest: str) -> None:
     print(f"{result.get('messagesRemoved', 0)} messages were replaced by a summary.")
 
 
+async def _doctor(desk: Desk, rest: str) -> Any:
+    from copilot_nb.runtimes.copilot.doctor import report
+
+    if rest not in ("", "--download"):
+        raise UsageError(f"%copilot doctor takes --download or nothing, not {rest!r}.")
+    return await report(download=bool(rest))
+
+
 MODES: tuple[Mode, ...] = ("interactive", "plan", "autopilot")
 
 COMMANDS: dict[str, Command] = {
@@ -206,5 +214,6 @@ COMMANDS: dict[str, Command] = {
     "new": Command("[options]", "another session (options as for %%copilot)", _new),
     "resume": Command("ID [options]", "go on with a session, open here or on disk", _resume),
     "mode": Command("[NAME]", "show or set: interactive, plan, autopilot", _mode),
+    "doctor": Command("[--download]", "what the Copilot runtime needs, and what to type next", _doctor),
     "compact": Command("[INSTRUCTIONS]", "replace the history by a summary", _compact),
 }

@@ -7,11 +7,12 @@ import concurrent.futures
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from copilot_nb.errors import NoSession, UsageError
+from copilot_nb.errors import NoSession, SessionInUse, UsageError
 from copilot_nb.notebook.arguments import Options
 from copilot_nb.notebook.front_end import nobody_there
 from copilot_nb.notebook.templating import fill
 from copilot_nb.permissions import allow_tools
+from copilot_nb.store import holders, session_folder
 
 if TYPE_CHECKING:
     from copilot_nb.runtimes.base import Delivery
@@ -89,6 +90,8 @@ class Desk:
         """Open a session from options and configuration; it becomes the current one."""
         from copilot_nb.session import open_session, resume_session
 
+        if options.session is not None and not options.in_use:
+            _check_free(options.session)
         names = ("model", "runtime", "base_url", "wire_api")
         more: dict[str, Any] = {
             name: getattr(options, name) or getattr(self.settings, name) or None for name in names
@@ -232,6 +235,14 @@ def _asks_for_another(session: Session, options: Options) -> bool:
         or options.base_url is not None
         or options.wire_api is not None
     )
+
+
+def _check_free(session_id: str) -> None:
+    """A log with two writers is read as one conversation (reference §13): only on a clear yes."""
+    pids = holders(session_folder(session_id))
+    if pids:
+        by = ", ".join(map(str, pids))
+        raise SessionInUse(f"Session {session_id} is in use by process {by}: --in-use opens it all the same.")
 
 
 async def _send(session: Session, prompt: str, options: Options) -> str:

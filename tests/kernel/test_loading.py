@@ -64,4 +64,3 @@ def test_completion_knows_options_and_words(kernel):
     assert complete("%%copilot --max")[0] == ["--max-seconds", "--max-tokens", "--max-turns"]
     assert "queue" in complete("%copilot ")[0]
     assert complete("%copilot queue ")[0] == ["clear", "edit", "list", "mv", "pause", "resume", "rm", "steer"]
-    assert "--max-turns" not in complete("x = --max")[0]
