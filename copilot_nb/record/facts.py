@@ -125,7 +125,8 @@ def meanwhile(state: SessionState, runs: Iterable[Run]) -> list[tuple[str, str]]
     shown = list(runs)
     if not shown:
         return []
-    a, b = shown[0].t0, end_of(shown[-1])
+    after = state.runs[shown[-1].n :]
+    a, b = shown[0].t0, after[0].t0 if after else float("inf")
     numbers = {run.n for run in shown}
     found = []
     for message in state.messages.values():

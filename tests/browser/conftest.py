@@ -36,7 +36,9 @@ def browser():
     try:
         running = Browser(1100, 1000)
     except Exception as error:
-        pytest.skip(f"no Chromium can be started ({chromium() or 'run: playwright install chromium'}): {error}")
+        pytest.skip(
+            f"no Chromium can be started ({chromium() or 'run: playwright install chromium'}): {error}"
+        )
     with running:
         yield running
 
@@ -64,7 +66,9 @@ class Notebook(LabPage):
             if value:
                 return value
             if time.monotonic() > end:
-                raise AssertionError(f"never happened: {what or test}\n{self.page.locator('.cnb').all_inner_texts()}")
+                raise AssertionError(
+                    f"never happened: {what or test}\n{self.page.locator('.cnb').all_inner_texts()}"
+                )
             self.page.wait_for_timeout(60)
 
     def show_panel(self, index: int):

@@ -32,7 +32,9 @@ def calls(*names: str, tool: str = "hold", key: str = "name") -> list[dict]:
 def start(replies: list, session_id: str = "held", allow: tuple[str, ...] = ("hold",), **more: object):
     """A session with these replies."""
     model = ScriptedModel(replies, max_prompt_tokens=64_000)
-    return copilot_nb.open_session(model=model, session_id=session_id, tools=[hold, touch], allow=allow, **more)
+    return copilot_nb.open_session(
+        model=model, session_id=session_id, tools=[hold, touch], allow=allow, **more
+    )
 
 
 LOREM = "The quick brown fox jumps over the lazy dog. "

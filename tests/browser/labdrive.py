@@ -1,9 +1,9 @@
 """A real JupyterLab or Notebook 7 in a real Chromium, driven from tests.
 
-    with LabServer(folder) as server, Browser() as browser:
-        page = browser.open(server, "x.ipynb", cells=["1 + 1"])
-        page.run(0)
-        page.text(0)
+with LabServer(folder) as server, Browser() as browser:
+    page = browser.open(server, "x.ipynb", cells=["1 + 1"])
+    page.run(0)
+    page.text(0)
 """
 
 from __future__ import annotations
@@ -204,7 +204,9 @@ class Browser:
         lab = LabPage(self, server, page, name, app)
         page.on("console", lab.heard)
         page.on("pageerror", lambda error: lab.errors.append(f"pageerror: {error}"))
-        page.goto(f"{server.url}/{'lab/tree' if app == 'lab' else 'notebooks'}/{name}{'?reset' if app == 'lab' else ''}")
+        page.goto(
+            f"{server.url}/{'lab/tree' if app == 'lab' else 'notebooks'}/{name}{'?reset' if app == 'lab' else ''}"
+        )
         lab.ready(wait_kernel)
         return lab
 
@@ -239,7 +241,9 @@ class LabPage:
 
     def ready(self, kernel: bool = True) -> None:
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
-        self.page.wait_for_function(f"{APP} && {NOTEBOOK} && {NOTEBOOK}.content && {NOTEBOOK}.content.widgets")
+        self.page.wait_for_function(
+            f"{APP} && {NOTEBOOK} && {NOTEBOOK}.content && {NOTEBOOK}.content.widgets"
+        )
         if kernel:
             self.page.wait_for_function(
                 f"(() => {{ const k = {NOTEBOOK}.sessionContext?.session?.kernel;"

@@ -77,9 +77,14 @@ def replies(pace: float = 0.06) -> list[dict]:
     usage = [(1840, 96), (2480, 212), (5210, 388), (9905, 455), (18240, 702)]
     script = [
         {
-            "reasoning": words("I do not know the columns yet. List the variables, then look at missing values."),
+            "reasoning": words(
+                "I do not know the columns yet. List the variables, then look at missing values."
+            ),
             "text": words("I will look at what is in the kernel first."),
-            "tool_calls": [call("c1", "list_variables"), call("c2", "python", code="sales.info()\nsales.isna().mean()")],
+            "tool_calls": [
+                call("c1", "list_variables"),
+                call("c2", "python", code="sales.info()\nsales.isna().mean()"),
+            ],
         },
         {
             "reasoning": words("Check duplicates and the raw file at the same time."),

@@ -51,8 +51,13 @@ def test_box_steers_enqueues_recalls_and_keeps_keys_to_itself(held):
     panel.get_by_role("button", name="Enqueue Enter").click()
     page.until(lambda: len([op for op in page.ops("add") if op["lane"] == "queue"]) == 2)
     page.let_go("a")
-    page.until(lambda: [m["content"] for m in page.of("user.message")] ==
-               ["first", "steer me", "by the button", "queue me", "also queued"], "all land, in order")
+    page.until(
+        lambda: (
+            [m["content"] for m in page.of("user.message")]
+            == ["first", "steer me", "by the button", "queue me", "also queued"]
+        ),
+        "all land, in order",
+    )
     deliveries = [m["delivery"] for m in page.of("user.message")]
     assert deliveries == ["idle", "steering", "steering", "queued", "queued"]
 
@@ -113,8 +118,13 @@ def test_queue_tab_moves_edits_removes_duplicates_pauses_clears_and_undoes(held)
     panel.get_by_role("button", name="Take back").click()
     page.until(lambda: page.ops("remove")[-1]["reason"] == "withdrawn", "taken back")
     page.let_go("a")
-    page.until(lambda: [m["content"] for m in page.of("user.message")] ==
-               ["first", "three", "three", "two, better", "one, as a steer"], "every item ran once")
+    page.until(
+        lambda: (
+            [m["content"] for m in page.of("user.message")]
+            == ["first", "three", "three", "two, better", "one, as a steer"]
+        ),
+        "every item ran once",
+    )
 
 
 def test_stop_keeps_the_queue_and_mode_is_set(held):
@@ -214,6 +224,8 @@ def test_a_steer_that_misses_its_run_is_seen_at_the_front(notebook):
     page.type(panel, "too late", "Control+Enter")
     page.until(lambda: len(page.ops("add")) == 2)
     page.silently("session.runtime.config.model.gate('g').set()")
-    page.until(lambda: [m["content"] for m in page.of("user.message")] == ["first", "too late", "queued before"])
+    page.until(
+        lambda: [m["content"] for m in page.of("user.message")] == ["first", "too late", "queued before"]
+    )
     assert [op for op in page.ops("move") if op.get("reason") == "missed"]
     page.until(lambda: "missed its run" in panel.inner_text(), "the conversation says so")

@@ -8,8 +8,9 @@ function lost(head) {
 }
 
 export function permission(tool, ctx) {
-  const request = ctx.store.head.asks.find(ask => ask.tool === tool.id) || { data: {} };
-  const answer = (decision, feedback) => ctx.act("respond", { request: request.id, decision, feedback }).then(ok => { if (!ok) busy(false); });
+  const asked = () => ctx.store.head.asks.find(ask => ask.tool === tool.id) || { data: {} };
+  const request = asked();
+  const answer = (decision, feedback) => ctx.act("respond", { request: asked().id, decision, feedback }).then(ok => { if (!ok) busy(false); });
   const input = h("input", { type: "text", placeholder: say("permission.instead"), "aria-label": say("permission.feedback"),
     onKeydown: e => { e.stopPropagation(); if (e.key === "Enter" && input.value.trim()) act(() => answer("reject", input.value.trim())); } });
   const feedback = h("div", { class: "cnb-feedback", hidden: true }, input,

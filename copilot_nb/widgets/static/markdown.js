@@ -62,7 +62,7 @@ function parse(lines) {
       out.push({ type: "quote", kids: parse(body), start, end: i });
     } else if ((m = ITEM.exec(line))) {
       i = list(lines, i, m, out);
-    } else if (line.includes("|") && i + 1 < lines.length && DELIMITERS.test(lines[i + 1]) && cells(line).length === cells(lines[i + 1]).length) {
+    } else if (tableAt(lines, i)) {
       i = table(lines, i, out);
     } else {
       i = paragraph(lines, i, out);
@@ -70,6 +70,8 @@ function parse(lines) {
   }
   return out;
 }
+
+const tableAt = (lines, i) => lines[i].includes("|") && i + 1 < lines.length && DELIMITERS.test(lines[i + 1]) && cells(lines[i]).length === cells(lines[i + 1]).length;
 
 function paragraph(lines, i, out) {
   const start = i;
@@ -83,7 +85,7 @@ function paragraph(lines, i, out) {
         return i + 1;
       }
       const item = ITEM.exec(line);
-      if (starts(line) || (item && item[4]?.trim() && (!/\d/.test(item[2]) || /^1[.)]$/.test(item[2])))) break;
+      if (starts(line) || tableAt(lines, i) || (item && item[4]?.trim() && (!/\d/.test(item[2]) || /^1[.)]$/.test(item[2])))) break;
     }
     body.push(line.replace(/^[ \t]+/, ""));
     i += 1;

@@ -65,8 +65,9 @@ export class Store {
     }
     this.seq = message.seq;
     this.events = message.events;
+    if (message.head) this.setHead(message.head, true); // first: what is drawn next may look into it
     for (const op of message.ops) this.apply(op);
-    if (message.head) this.setHead(message.head);
+    if (message.head) this.tell({ type: "head" });
     this.tell({ type: "events" });
   }
 

@@ -1,0 +1,73 @@
+"""What goes over the wire: little, numbered, and whole in the end. Field cases 46 and 47."""
+
+from __future__ import annotations
+
+START = """session = held.start([{'text': [f'tok{n:05d} ' for n in range(3000)] + ['END'], 'chunk_delay_s': 0.002}, 'Two.'])
+panel = session.panel()
+panel"""
+
+
+def test_sixty_lost_messages(notebook):
+    """Messages are lost in mid-stream; the page ends with exactly the kernel's text."""
+    page = notebook([START, "session.schedule(session.send('go'));"])
+    page.run(1)
+    panel = page.show_panel(1)
+    page.run(2)
+    page.until(lambda: "tok00040" in panel.inner_text())
+    dropped = 0
+    for _ in range(20):
+        page.js("window.__drop(3)")
+        page.page.wait_for_timeout(260)
+    dropped = page.until(
+        lambda: page.sockets()["dropped"] >= 60 and page.sockets()["dropped"], "60 are lost", 90
+    )
+    page.js("window.__drop(0)")
+    page.until(lambda: "Idle" in panel.inner_text(), "the run ends", 90)
+    page.until(lambda: "END" in panel.inner_text())
+    said = page.silently("print(session.state.last_answer)").strip()
+    shown = panel.locator(".cnb-md").last.inner_text().strip()
+    assert dropped >= 60
+    assert shown.split() == said.split()
+    assert len(shown.split()) == 3001
+
+
+def test_few_messages_for_many_deltas(notebook):
+    """46: 5,000 deltas in a burst are a few messages; 47: bytes grow with the text, not with its square."""
+    page = notebook([
+        "session = held.start([{'text': [f'tok{n:05d} ' for n in range(5000)] + ['END'], 'chunk_delay_s': 0}, 'Two.'])\n"
+        "panel = session.panel()\npanel",
+        "session.schedule(session.send('go'));"])  # fmt: skip
+    page.run(1)
+    panel = page.show_panel(1)
+    before = page.sockets()
+    page.run(2)
+    page.until(lambda: "END" in panel.inner_text())
+    after = page.sockets()
+    assert after["n"] - before["n"] < 400
+    assert after["rx"] - before["rx"] < 600_000
+
+
+def test_idle_panels_send_nothing(notebook):
+    """20 panels, one running: the other 19 cost no messages."""
+    page = notebook(
+        [
+            """sessions = [held.start(['Hello.'], session_id=f's{n}') for n in range(20)]
+panels = [session.panel() for session in sessions]
+counts = {}
+for panel in panels:
+    def send(content, buffers=None, panel=panel, old=panel.send):
+        counts[panel.source.id] = counts.get(panel.source.id, 0) + 1
+        return old(content, buffers)
+    panel.send = send
+from IPython.display import display
+display(*panels)"""
+        ]
+    )
+    page.run(1)
+    page.until(lambda: page.output(1).locator(".cnb-bar").count() == 20, "all are drawn", 60)
+    page.page.wait_for_timeout(1500)
+    page.silently("counts.clear(); sessions[7].schedule(sessions[7].send('go'))")
+    page.until(lambda: "Hello." in page.output(1).inner_text())
+    page.page.wait_for_timeout(1000)
+    counts = page.silently("print(sorted(counts))").strip()
+    assert counts == "['s7']"
