@@ -151,7 +151,7 @@ DATETIME = re.compile(r"<current_datetime>[^<]*</current_datetime>\n*")
 
 
 # Keys of a case whose values are words of the case's own language, not what anybody says.
-_NOT_SAID = {"do", "at", "method", "mode", "event", "gate", "gate_after_chunk", "kind", "finish", "tools"}
+_NOT_SAID = {"do", "at", "method", "mode", "event", "gate", "gate_after_chunk", "kind", "finish"}
 
 
 def vocabulary(spec: JSON) -> set[str]:
@@ -168,7 +168,7 @@ def vocabulary(spec: JSON) -> set[str]:
                 words.add("".join(value))
         elif isinstance(value, dict):
             for key, item in value.items():
-                if key not in _NOT_SAID:
+                if key not in _NOT_SAID or not isinstance(item, str):
                     walk(item)
 
     spelled = ("name", "config", "permissions", "model_script", "actions")
