@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from copilot_nb.errors import CopilotNbError
+from copilot_nb.frames import cli as tables
 from copilot_nb.models import serve
 
 
@@ -15,6 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="copilot-nb", description="copilot_nb, outside of a notebook.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve.add_parsers(commands)
+    tables.add_parsers(commands)
     args = parser.parse_args(argv)
     try:
         status: int = args.run(args)

@@ -253,6 +253,12 @@ EMPTY: Final = frozenset(
 )
 """Types of which there are many, and whose data has nothing for a row."""
 TEXTLESS: Final = frozenset(
-    {"assistant.turn_start", "assistant.turn_end", "session.usage_record", "assistant.usage", "tool.execution_start"}
+    {
+        "assistant.turn_start",
+        "assistant.turn_end",
+        "session.usage_record",
+        "assistant.usage",
+        "tool.execution_start",
+    }
 )
 """Types that have no text to look for."""

@@ -75,9 +75,7 @@ def _row(path: Path) -> dict[str, Any]:
 
 
 def _unreadable(path: Path, error: OSError) -> dict[str, Any]:
-    row: dict[str, Any] = dict.fromkeys(
-        ("folder", "producer", "turns", "in_use_by", "size"), None
-    )
+    row: dict[str, Any] = dict.fromkeys(("folder", "producer", "turns", "in_use_by", "size"), None)
     title = f"cannot be read: {error.strerror or error}"
     return row | {
         "session_id": path.parent.name,
@@ -141,4 +139,3 @@ def _count(path: Path, needle: bytes) -> int:
             total += block.count(needle)
             rest = block[-(len(needle) - 1) :]
     return total
-

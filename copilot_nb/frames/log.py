@@ -11,22 +11,68 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from copilot_nb.errors import StoreError, UsageError
-from copilot_nb.events import Event
+from copilot_nb.events import Event, to_line
 from copilot_nb.frames import schema, wire
 from copilot_nb.frames.base import EMPTY, Columns
-from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, source_of
+from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, lines_of, source_of
 from copilot_nb.frames.relate import Relations
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from copilot_nb.frames.compare import Comparison
+    from copilot_nb.frames.plots import Plots
     from copilot_nb.frames.window import EventWindow
 
 _CHUNK: Final = 1024  # events that a live log folds at once
 _KEPT: Final = 4096  # ephemeral events whose data can still be looked at
 
 
-class Tables:
+class NamedTables:
+    """The tables by name, and each by a method of its own."""
+
+    def table(self, name: str) -> Any:
+        """A table by name: ``events``, ``messages``, ``runs`` …"""
+        raise NotImplementedError
+
+    def events(self) -> Any:
+        """One row per event; the index is its place in the log."""
+        return self.table("events")
+
+    def messages(self) -> Any:
+        """One row per message: when it was sent and landed, how, where, or why it was discarded."""
+        return self.table("messages")
+
+    def runs(self) -> Any:
+        """One row per run: everything one top-level message caused."""
+        return self.table("runs")
+
+    def turns(self) -> Any:
+        """One row per turn: one model call (retries included) and its tools."""
+        return self.table("turns")
+
+    def tools(self) -> Any:
+        """One row per tool call."""
+        return self.table("tools")
+
+    def permissions(self) -> Any:
+        """One row per question whether a tool may run."""
+        return self.table("permissions")
+
+    def queue(self) -> Any:
+        """One row per change of the two lanes."""
+        return self.table("queue")
+
+    def usage(self) -> Any:
+        """One row per model call: tokens, time, cost in the provider's unit."""
+        return self.table("usage")
+
+    def errors(self) -> Any:
+        """One row per thing that went wrong."""
+        return self.table("errors")
+
+
+class Tables(NamedTables):
     """The tables that both kinds of log have. Each call makes a new frame; it never changes afterwards."""
 
     def _columns(self, rows: int | None = None) -> Columns:
@@ -51,47 +97,30 @@ class Tables:
             raise UsageError(f"There is no table {name!r}; there are {', '.join(schema.LOG_TABLES)}.")
         return frame
 
+    @property
+    def plot(self) -> Plots:
+        """``plot()``: the timeline; ``plot.tokens()``, ``.tools()``, ``.waits()``. Needs matplotlib."""
+        from copilot_nb.frames.plots import Plots
+
+        return Plots(self)
+
+    def svg(self) -> str:
+        """The timeline as static SVG, without any extra."""
+        from copilot_nb.frames.svg import timeline_svg
+
+        return timeline_svg(self)
+
+    def compare(self, other: Any) -> Comparison:
+        """Compare with another session turn by turn, see `copilot_nb.compare`."""
+        from copilot_nb.frames.compare import compare
+
+        return compare(self, other)
+
     def window(self) -> EventWindow:
         """Rows of the events for a view: filtered, sorted, a screenful at a time."""
         from copilot_nb.frames.window import EventWindow
 
         return EventWindow(self)
-
-    def events(self) -> pd.DataFrame:
-        """One row per event; the index is its place in the log."""
-        return self.table("events")
-
-    def messages(self) -> pd.DataFrame:
-        """One row per message: when it was sent and landed, how, where, or why it was discarded."""
-        return self.table("messages")
-
-    def runs(self) -> pd.DataFrame:
-        """One row per run: everything one top-level message caused."""
-        return self.table("runs")
-
-    def turns(self) -> pd.DataFrame:
-        """One row per turn: one model call (retries included) and its tools."""
-        return self.table("turns")
-
-    def tools(self) -> pd.DataFrame:
-        """One row per tool call."""
-        return self.table("tools")
-
-    def permissions(self) -> pd.DataFrame:
-        """One row per question whether a tool may run."""
-        return self.table("permissions")
-
-    def queue(self) -> pd.DataFrame:
-        """One row per change of the two lanes."""
-        return self.table("queue")
-
-    def usage(self) -> pd.DataFrame:
-        """One row per model call: tokens, time, cost in the provider's unit."""
-        return self.table("usage")
-
-    def errors(self) -> pd.DataFrame:
-        """One row per thing that went wrong."""
-        return self.table("errors")
 
 
 _full: Final = attrgetter("type", "data", "id", "parentId", "agentId", "ephemeral")
@@ -115,7 +144,7 @@ class Log(Tables):
         self._batches: Iterator[Batch] | None = self._reader.batches()
         self._fold_batches: Iterator[Batch] | None = None
         self._oddities: list[tuple[int, str]] = []
-        self._warned = False
+        self.warned = False
         source.open().close()  # say at once what is wrong with the path
 
     def __repr__(self) -> str:
@@ -162,6 +191,48 @@ class Log(Tables):
         base = self._columns(rows)
         return tables.events(base, min(rows, base.rows))
 
+    def count(self) -> int:
+        """How many events the log has."""
+        return self._columns().rows
+
+    def pieces(self, rows: int) -> Iterator[pd.DataFrame]:
+        """`events` in frames of about that many rows, one after another, none kept: for any size of log."""
+        from copilot_nb.frames import tables
+
+        reader, first = Reader(self.source), 0
+        base = Columns()
+        for batch in reader.batches():
+            base.add_batch(batch, [])
+            if base.rows >= rows:
+                base.flush([])
+                yield _from_row(tables.events(base, base.rows), first)
+                first, base = first + base.rows, Columns()
+        base.flush([])
+        if base.rows:
+            yield _from_row(tables.events(base, base.rows), first)
+
+    def to_parquet(self, folder: str | Path, table: str = "events") -> Path:
+        """Write a table partitioned by day; `copilot_nb.read_parquet` reads it back with the same dtypes."""
+        from copilot_nb.frames.parquet import write
+
+        return write([self.table(table)], folder, table)
+
+    def to_jsonl(self, path: str | Path, events: pd.DataFrame | None = None) -> int:
+        """Write events as a log: all of them, or the rows of a frame such as a filtered ``log.events()``.
+
+        Lines that had to be mended are written mended. Returns how many lines were written.
+        """
+        wanted = None if events is None else set(events.index)
+        base = self._columns()
+        count = 0
+        with Path(path).open("wb") as file:
+            for first, batch in base.segments:
+                for row, line in enumerate(lines_of(batch, self.source.read), first):
+                    if wanted is None or row in wanted:
+                        file.write(line if batch.places is None else to_line(event_of(line)))
+                        count += 1
+        return count
+
     def refresh(self) -> int:
         """Read what was added since the file was last read; how many events that were."""
         before = self._columns().rows
@@ -170,8 +241,8 @@ class Log(Tables):
 
     def _warn(self) -> None:
         count = len(self._reader.problems) + len(self._oddities)
-        if count and not self._warned:
-            self._warned = True
+        if count and not self.warned:
+            self.warned = True
             warnings.warn(
                 f"{self.source.name}: {count} odd line{'s' if count > 1 else ''}; log.problems names "
                 f"{'them' if count > 1 else 'it'}.",
@@ -273,6 +344,13 @@ class LiveLog(Tables):
         if self.path is not None and not base.ephemeral[row]:
             return find_event(self.path, wanted, base.offset[row])
         raise StoreError(f"Event {wanted} was ephemeral and is too old: only its row in events() is left.")
+
+
+def _from_row(frame: pd.DataFrame, first: int) -> pd.DataFrame:
+    import pandas as pd
+
+    frame.index = pd.RangeIndex(first, first + len(frame), name="seq")
+    return frame
 
 
 def row_of(base: Columns, which: str | int) -> int:

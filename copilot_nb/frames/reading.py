@@ -313,9 +313,6 @@ class Reader:
             except NotAnEvent as error:
                 self._problem(offset, length, f"{cut}{error}", False, number)
                 return
-            except RecursionError:
-                self._problem(offset, length, f"{cut}nested too deeply", False, number)
-                return
         if mended is not None:
             self._problem(offset, length, mended, True, number)
         batch.lines.append(line)
@@ -338,6 +335,14 @@ def _is_utf8(block: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def lines_of(batch: Batch, read: Callable[[int, int], bytes]) -> list[bytes]:
+    """The lines of a batch again; `read` gives bytes of the file."""
+    block = read(batch.offset, batch.length)
+    if batch.places is None:
+        return [line + b"\n" for line in block.split(b"\n")[:-1]]
+    return [block[start - batch.offset : start - batch.offset + size] for start, size, _ in batch.places]
 
 
 def event_of(line: bytes) -> Event:

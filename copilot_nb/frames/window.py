@@ -119,7 +119,7 @@ class EventWindow:
         text: str | None = None,
         ephemeral: bool = True,
     ) -> int | None:
-        """Which of the filtered rows, in the log's order, an event id is; the nearest if it is filtered out."""
+        """Which of the filtered rows, in the log's order, an event id is; else the nearest."""
         import numpy as np
 
         from copilot_nb.frames.log import row_of

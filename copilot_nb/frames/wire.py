@@ -7,6 +7,7 @@ order mark, keys of unexpected type) is read again, alone, by Python's tolerant 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,8 @@ import msgspec
 from msgspec import Struct
 
 I64: Final = 2**63
+DEEPEST: Final = 64
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 class Usage(Struct, gc=False):
@@ -104,9 +107,11 @@ def read_alone(line: bytes) -> tuple[dict[str, Any], dict[str, Any], str | None]
         if not text:
             raise NotAnEvent("only NUL bytes")
     try:
-        record = json.loads(text, strict=False)
-    except RecursionError:
-        raise NotAnEvent("nested too deeply") from None
+        try:
+            record = json.loads(text, strict=False)
+        except RecursionError:
+            record = json.loads(cut_deep(text), strict=False)
+            mended = f"nested deeper than {DEEPEST} levels; what is below is left out"
     except ValueError as error:
         raise NotAnEvent(f"not JSON: {error}") from None
     if not isinstance(record, dict):
@@ -118,6 +123,23 @@ def read_alone(line: bytes) -> tuple[dict[str, Any], dict[str, Any], str | None]
     if not isinstance(record.get("type"), str):
         mended = mended or f"type is no text but {_name(record.get('type'))}"
     return record, data, mended
+
+
+def cut_deep(text: str) -> str:
+    """JSON text with null for whatever lies deeper than `DEEPEST` levels, which no parser here would read."""
+    parts: list[str] = []
+    depth = kept = 0
+    for token in _TOKEN.finditer(text):
+        mark = token.group()
+        if mark in "[{":
+            depth += 1
+            if depth == DEEPEST + 1:
+                parts += (text[kept : token.start()], "null")
+        elif mark in "]}":
+            if depth == DEEPEST + 1:
+                kept = token.end()
+            depth -= 1
+    return "".join(parts) + text[kept:]
 
 
 def _name(value: object) -> str:
