@@ -32,6 +32,8 @@ def chosen(state: SessionState, runs: Sequence[Run] | None) -> list[Run]:
 
 def secs(x: float) -> str:
     """A duration as one says it."""
+    if x < 0.095:
+        return f"{max(0, round(x * 1000))} ms"
     if x < 10:
         return f"{max(0.0, x):.1f} s"
     if x < 120:
@@ -115,7 +117,7 @@ def tool_facts(tool: Tool, summary: str) -> str:
 def steer_facts(message: Message) -> str:
     """``into turn 3, 5.6 s after sending``."""
     waited = (
-        secs((message.landed_at or 0) - message.sent_at) if message.sent_at and message.landed_at else "0.0 s"
+        secs((message.landed_at or 0) - message.sent_at) if message.sent_at and message.landed_at else secs(0)
     )
     return say("record.steerInto", turn=message.turn or 1, time=waited)
 
@@ -156,3 +158,8 @@ def mark_words(mark: Mark) -> str:
         pattern = pattern.replace(f"{{{name}}}", str(value))
     known = mark.kind in ("abort", "compaction_complete") or mark.text in pattern
     return str(pattern) if known or not mark.text else f"{pattern}: {mark.text}"
+
+
+def short(session_id: str) -> str:
+    """A session's id where there is little room: of a UUID its first part."""
+    return session_id[:8] if len(session_id) == 36 and session_id.count("-") == 4 else session_id

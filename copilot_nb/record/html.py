@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
@@ -16,6 +17,7 @@ from copilot_nb.state import SessionState
 from copilot_nb.widgets import view
 from copilot_nb.widgets.assets import texts
 
+_NUMBER = re.compile(r"[-+−]?[\d,. ]*\d\s?%?")  # noqa: RUF001
 LIMIT = 200_000  # bytes of the whole record
 SIZES = (
     (4_000, 6_000),
@@ -50,7 +52,28 @@ def _parser() -> Any:
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
     parser.add_render_rule("table_open", lambda *_: '<table class="data">\n')
+    parser.core.ruler.push("numbers", _numbers_right)
     return parser
+
+
+def _numbers_right(state: Any) -> None:
+    """Columns of a table that hold only numbers stand to the right."""
+    columns: dict[int, list[Any]] = {}
+    column = 0
+    for place, token in enumerate(state.tokens):
+        if token.type == "table_open":
+            columns = {}
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type in ("th_open", "td_open"):
+            columns.setdefault(column, []).append((token, state.tokens[place + 1].content))
+            column += 1
+        elif token.type == "table_close":
+            for cells in columns.values():
+                texts = [text for token, text in cells if token.type == "td_open"]
+                if texts and all(_NUMBER.fullmatch(text) for text in texts):
+                    for token, _ in cells:
+                        token.attrSet("style", "text-align:right")
 
 
 def markdown(text: str) -> str:
@@ -108,7 +131,7 @@ class _Writer:
         return parts
 
     def head(self, run: Run) -> str:
-        session = f"{escape(say('record.session'))} <code>{escape(self.state.session_id)}</code>"
+        session = f"{escape(say('record.session'))} <code>{escape(facts.short(self.state.session_id))}</code>"
         bits = [
             escape(facts.amounts(run)),
             escape(facts.who(self.state, self.model)),
@@ -119,10 +142,7 @@ class _Writer:
 
     def message(self, message: Message) -> str:
         who = say("message.autopilot" if message.nudge else "record.you")
-        text = (
-            escape(view.cut(message.text, 8_000)).replace("\n", "<br>")
-            or f"<em>{escape(say('message.nudge'))}</em>"
-        )
+        text = _spans(view.cut(message.text, 8_000)) or f"<em>{escape(say('message.nudge'))}</em>"
         return f"<blockquote><p><strong>{escape(who)}</strong><br>{text}</p></blockquote>"
 
     def steps(self, run: Run, answer: Turn | None) -> list[str]:
@@ -213,13 +233,18 @@ class _Writer:
     def steer(self, message: Message) -> str:
         into = f'<span class="dim">{escape(facts.steer_facts(message))}</span>'
         head = f"<strong>{escape(say('record.steered'))}</strong> {into}"
-        text = escape(view.cut(message.text, 4_000)).replace("\n", "<br>")
+        text = _spans(view.cut(message.text, 4_000))
         return f'<blockquote class="steer"><p>{head}<br>{text}</p></blockquote>'
 
     def mark(self, mark: Mark) -> str:
         bad = mark.kind in ("error", "abort", "limit", "warning")
         words = facts.mark_words(mark)
         return f'<p class="mark{" fail" if bad else ""}">{escape(view.cut(words, 1_000))}</p>'
+
+
+def _spans(text: str) -> str:
+    """What a person wrote: only lines and `code` are told apart."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>")
 
 
 def _steer(message: Message) -> bool:

@@ -1,5 +1,5 @@
 // The bar: state in words first, then model, context, mode and Stop; and the tabs.
-import { button, g, h, icon, kilo, plural, replace, say, since } from "./dom.js";
+import { button, g, h, icon, kilo, nameOf, plural, replace, say, since } from "./dom.js";
 
 const MODES = ["interactive", "plan", "autopilot"];
 
@@ -91,7 +91,7 @@ export class Tabs {
         count > 0 && h("span", { class: `cnb-count${name === "queue" && head.steers.length ? " steer" : ""}`, text: count < 1e4 ? String(count) : kilo(count) }),
         name === "conversation" && head.asks.length > 0 && view !== name && h("span", { class: "cnb-askdot", role: "img", "aria-label": say("state.ask") }));
     }
-    this.session.textContent = head.title || head.session;
+    this.session.textContent = nameOf(head);
     this.session.title = say("bar.session", head);
   }
 }

@@ -1,5 +1,5 @@
 // The box: Enter enqueues, Ctrl or Cmd with Enter steers. Both say what they will do now.
-import { CTRL, button, h, icon, plural, replace, say } from "./dom.js";
+import { CTRL, button, h, icon, nameOf, plural, replace, say } from "./dom.js";
 
 const HISTORY = 50;
 
@@ -77,7 +77,7 @@ export class Composer {
   update(head, view) {
     this.el.hidden = head.readonly || head.closed;
     const live = head.busy;
-    this.area.placeholder = live ? say("composer.message", { session: head.title || head.session }) : say("composer.start");
+    this.area.placeholder = live ? say("composer.message", { session: nameOf(head) }) : say("composer.start");
     this.steer.disabled = !live;
     const show = view === "conversation" && (head.steers.length > 0 || head.queued > 0);
     this.lanes.hidden = !show;

@@ -60,7 +60,10 @@ export function secs(x) {
   const minutes = Math.floor(x / 60);
   return minutes < 120 ? `${minutes} min ${Math.round(x % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
-export const secs1 = x => (x < 100 ? `${Math.max(0, x).toFixed(1)} s` : secs(x));
+// A duration that is over: short ones in milliseconds.
+export const secs1 = x => (x < 0.0005 ? "0 ms" : x < 0.095 ? `${Math.max(1, Math.round(x * 1000))} ms` : x < 100 ? `${x.toFixed(1)} s` : secs(x));
+// What a session is called where there is little room: its title, or the begin of a long id.
+export const nameOf = head => head.title || (/^[0-9a-f]{8}-[0-9a-f]{4}-/.test(head.session) ? head.session.slice(0, 8) : head.session);
 export const kilo = n => (n < 1000 ? String(n) : n < 1e6 ? `${(n / 1000).toFixed(1)}k` : `${(n / 1e6).toFixed(2)}M`);
 const two = n => String(n).padStart(2, "0");
 export function clock(t) {

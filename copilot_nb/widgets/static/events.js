@@ -213,7 +213,7 @@ export class EventsView {
       return h("span", { ...props, class: `c-delta cnb-num${d >= 1 ? " big" : ""}`, text: d == null ? "" : `+${d < 10 ? d.toFixed(2) : d.toFixed(1)}` });
     }
     if (name === "type") return h("span", props, h("i", { class: "cnb-dot", "data-g": groupOf(e.type) }), e.type);
-    if (name === "turn") return h("span", { ...props, class: "c-turn cnb-num", text: e.turn == null ? "" : `${e.run ?? ""}.${e.turn}` });
+    if (name === "turn") return h("span", { ...props, class: "c-turn cnb-num", text: e.turn == null ? "" : `${(e.run ?? 0) + 1}.${e.turn + 1}` }); // both count from 0 in the log's tables
     if (name === "summary") return h("span", { ...props, text: (e.summary || "").replace(/\n/g, " ⏎ ").slice(0, 400) });
     const value = e[name];
     return h("span", { ...props, class: `c-${name} cnb-num`, text: value == null ? "" : typeof value === "number" ? Math.round(value).toLocaleString("en") : String(value) });

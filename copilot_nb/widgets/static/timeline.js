@@ -39,15 +39,15 @@ export class Timeline {
     if (["full", "head", "item", "tool"].includes(change.type)) this.stale = true;
   }
 
-  shown() { this.fetch(); }
+  shown() { this.load(); }
 
   tick() {
     if (!this.data) return;
-    if (this.stale && performance.now() - (this.fetched ?? 0) > FRESH) this.fetch();
+    if (this.stale && performance.now() - (this.fetched ?? 0) > FRESH) this.load();
     else if (this.data.live) this.draw();
   }
 
-  async fetch() {
+  async load() {
     if (this.busy) { this.again = true; return; }
     this.busy = true;
     this.stale = false;
@@ -61,7 +61,7 @@ export class Timeline {
       if (!this.picked) this.choose();
     } catch (error) { this.ctx.fail(error); } finally {
       this.busy = false;
-      if (this.again) { this.again = false; this.fetch(); }
+      if (this.again) { this.again = false; this.load(); }
     }
   }
 
@@ -76,12 +76,12 @@ export class Timeline {
     if (!keep) this.following = this.whole || a + d >= full[1] - d * 0.02;
     this.soon();
     const many = this.data.columns && d < this.columnsFor * 0.7;
-    if (a < this.reach[0] || a + d > this.reach[1] || many) { clearTimeout(this.later); this.later = setTimeout(() => this.fetch(), 90); }
+    if (a < this.reach[0] || a + d > this.reach[1] || many) { clearTimeout(this.later); this.later = setTimeout(() => this.load(), 90); }
   }
 
   zoom(f) { const [a, b] = this.win ?? this.full(), c = this.following && !this.whole ? b : (a + b) / 2; this.setWin(c - (c - a) * f, c + (b - c) * f); }
-  fitAll() { this.whole = true; this.setWin(...this.full()); this.fetch(); }
-  setFollow() { this.following = true; const d = Math.min(20, this.now()); this.setWin(this.now() - d, this.now() + d * 0.06); this.fetch(); }
+  fitAll() { this.whole = true; this.setWin(...this.full()); this.load(); }
+  setFollow() { this.following = true; const d = Math.min(20, this.now()); this.setWin(this.now() - d, this.now() + d * 0.06); this.load(); }
 
   soon() {
     if (this.frame) return;

@@ -247,7 +247,7 @@ export class Drawing {
   }
 
   nowLine(svg, plot) {
-    const x = this.x(this.now), label = secs1(this.now), w = label.length * 6.4 + 10, left = Math.min(x - w / 2, this.W - w);
+    const x = this.x(this.now), label = secs(this.now), w = label.length * 6.4 + 10, left = Math.min(x - w / 2, this.W - w);
     plot.append(g("line", { x1: x, x2: x, y1: 20, y2: this.H - 6, class: "now" }));
     if (x >= this.L && x <= this.W) svg.append(g("g", { class: "nowtag" }, g("rect", { x: left, y: 1, width: w, height: 17, rx: 3 }), g("text", { x: left + w / 2, y: 13, "text-anchor": "middle", text: label })));
   }
