@@ -10,19 +10,29 @@ from copilot_nb.version import __version__
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from copilot_nb.errors import CopilotNbError as CopilotNbError
+    from copilot_nb.frames import compare as compare
+    from copilot_nb.frames import read_log as read_log
+    from copilot_nb.frames import read_logs as read_logs
+    from copilot_nb.frames import sessions as sessions
+    from copilot_nb.session import Session as Session
+    from copilot_nb.session import current as current
+    from copilot_nb.session import open_session as open_session
+    from copilot_nb.session import resume_session as resume_session
+    from copilot_nb.widgets.log_view import open_log as open_log
+
 #: public name -> the module it lives in; imported when first used, so that ``%load_ext`` stays light
 _PUBLIC = {
     "CopilotNbError": "errors",
     "Session": "session",
-    "compare": "frames.compare",
     "compare": "frames",
     "current": "session",
     "open_log": "widgets.log_view",
     "open_session": "session",
-    "read_log": "frames.log",
-    "read_logs": "frames.fleet",
+    "read_log": "frames",
+    "read_logs": "frames",
     "resume_session": "session",
-    "sessions": "frames.homes",
+    "sessions": "frames",
 }
 
 __all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension", *_PUBLIC]

@@ -29,11 +29,11 @@ def matcher() -> Any:
     except ImportError:  # IPython < 8.6
         return None
 
-    @context_matcher()
     def copilot_matcher(context: CompletionContext) -> SimpleMatcherResult:
         token = context.token
         found = [word for word in candidates(context.text_until_cursor) if word.startswith(token)]
         completions = [SimpleCompletion(text=word, type="magic") for word in found]
         return SimpleMatcherResult(completions=completions, suppress=bool(found))
 
-    return copilot_matcher
+    mark: Any = context_matcher
+    return mark()(copilot_matcher)

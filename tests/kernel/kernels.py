@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,3 +187,13 @@ class Kernel:
             display_id = content.get("transient", {}).get("display_id")
             if display_id:
                 self.displays[display_id] = content
+
+
+def own_kernelspec(home: Path) -> Path:
+    """A folder for `JUPYTER_PATH` whose ``python3`` kernel is the interpreter that runs the tests."""
+    folder = home / "jupyter" / "kernels" / "python3"
+    folder.mkdir(parents=True)
+    argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec = {"argv": argv, "display_name": "Python 3", "language": "python"}
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    return home / "jupyter"
