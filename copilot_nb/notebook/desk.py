@@ -143,8 +143,8 @@ class Desk:
         elif mode == "enqueue":
             say(f"Queued at place {len(state.queue) + 1}{', paused' if state.queue_paused else ''}.")
         else:
-            asks = state.permissions or state.questions
-            say(f"Steer sent: it joins before the next model call{', after your answer' if asks else ''}.")
+            first = ", after your answer" if state.permissions or state.questions else ""
+            say(f"Steer sent: it joins before the next model call{first}, or runs next if there is none.")
         self._post(session, session.send(prompt, mode))
 
     def _show(self, session: Session) -> None:

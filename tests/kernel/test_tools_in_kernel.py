@@ -53,7 +53,7 @@ def test_output_of_the_code_reaches_the_model_and_no_cell(shared_kernel):
         "'tool value'",
         "<IPython.core.display.HTML object>",
     ]
-    assert kernel.value("task.result().display['text/html']") == "<b>tool shows</b>"
+    assert kernel.value("task.result().display[0]['text/html']") == "<b>tool shows</b>"
     assert kernel.value("''.join(context.said)").count("tool") == 4
     assert first.outputs == []
     assert second.stdout == "cell 2\ncell 2 ends\n"
