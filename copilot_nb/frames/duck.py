@@ -8,8 +8,10 @@ files are read at DuckDB's speed, and no line is dropped in silence.
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 import warnings
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,7 +71,8 @@ class DuckFleet(Logs, NamedTables):
             import duckdb
         except ImportError:
             raise UsageError("For the duckdb engine: pip install 'copilot-nb[fleet]'") from None
-        self._scratch = tempfile.TemporaryDirectory(prefix="copilot-nb-")
+        self._scratch = Path(tempfile.mkdtemp(prefix="copilot-nb-"))
+        self._cleanup = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
         self.connection.execute("SET TimeZone = 'UTC'")
         self._own: dict[str, str] = {}  # log -> Parquet file that our reader made of it
@@ -83,7 +86,7 @@ class DuckFleet(Logs, NamedTables):
     def close(self) -> None:
         """Let go of the connection and the scratch files."""
         self.connection.close()
-        self._scratch.cleanup()
+        self._cleanup()
 
     def sql(self, query: str, parameters: list[Any] | None = None) -> pd.DataFrame:
         """The answer to a query over ``events`` and the other tables."""
@@ -141,7 +144,7 @@ class DuckFleet(Logs, NamedTables):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        target = str(Path(self._scratch.name) / f"{len(self._own)}.parquet")
+        target = str(self._scratch / f"{len(self._own)}.parquet")
         shape = pa.Table.from_pandas(
             _plain(join("events", {path: schema.empty("events")})), preserve_index=False
         )

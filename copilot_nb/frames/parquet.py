@@ -58,7 +58,7 @@ def read(folder: str | Path, table: str = "events") -> pd.DataFrame:
     if not parts:
         raise StoreError(f"There is no table {table!r} in {folder}.")
     frame = pd.concat(parts) if len(parts) > 1 else parts[0]
-    frame = frame.sort_values(_ROW, kind="stable")
+    frame = frame.sort_values(_ROW, kind="stable").drop(columns=_ROW)
     index = pd.Index(frame.pop("seq"), name="seq") if "seq" in frame.columns else pd.RangeIndex(len(frame))
     frame.index = index if table == "events" else pd.RangeIndex(len(frame))
     return frame.astype(dtypes_of(frame, table))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -102,33 +103,29 @@ def source_of(log: str | Path | IO[bytes] | IO[str], home: str | Path | None = N
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
         return Source(text, lambda: _remote(text))
     path = Path(text).expanduser()
-    if isinstance(log, str) and not path.exists() and re.fullmatch(r"[A-Za-z0-9_-]{1,200}", log):
+    if isinstance(log, str) and not os.path.lexists(path) and re.fullmatch(r"[A-Za-z0-9_-]{1,200}", log):
         folder = session_folder(log, home)
         path = folder / EVENTS
         if not path.exists():
             raise SessionNotFound(
                 f"There is no session {log!r} in {folder.parent} and no file of that name here."
             )
-    elif path.is_dir() and (path / EVENTS).exists():
+    elif os.path.isdir(path) and os.path.lexists(path / EVENTS):  # noqa: PTH112  # never raises, unlike is_dir
         path /= EVENTS
     return Source(str(path), lambda: open_plain(path))
 
 
 def open_plain(path: Path) -> IO[bytes]:
     """A local file, decompressed by its ending."""
-    if path.suffix in (".gz", ".zst"):
-        return _decompressed(path.open("rb"), path.suffix)
-    return path.open("rb")
-
-
-def _decompressed(stream: IO[bytes], suffix: str) -> IO[bytes]:
-    if suffix == ".gz":
+    if path.suffix == ".gz":
         import gzip
 
-        return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]
-    import pyarrow as pa
+        return gzip.open(path)
+    if path.suffix == ".zst":
+        import pyarrow as pa
 
-    return pa.CompressedInputStream(stream, "zstd")  # type: ignore[no-any-return]
+        return pa.CompressedInputStream(str(path), "zstd")  # type: ignore[no-any-return]
+    return path.open("rb")
 
 
 def _remote(url: str) -> IO[bytes]:
@@ -138,9 +135,9 @@ def _remote(url: str) -> IO[bytes]:
         raise UsageError(
             f"To read {url}, install fsspec (and its package for this kind of address)."
         ) from None
-    stream: IO[bytes] = fsspec.open(url, "rb").open()
-    suffix = Path(url).suffix
-    return _decompressed(stream, suffix) if suffix in (".gz", ".zst") else stream
+    compression = {".gz": "gzip", ".zst": "zstd"}.get(Path(url).suffix)
+    stream: IO[bytes] = fsspec.open(url, "rb", compression=compression).open()
+    return stream
 
 
 def _open_source(stream: Any) -> Source:
