@@ -22,7 +22,7 @@ class ToolResult:
     detail
         A longer form for people; not sent to the model.
     display
-        A mime bundle for the panel (a figure, a table); not sent to the model.
+        Mime bundles for the panel (figures, tables), one or several; not sent to the model.
     error_code
         ``failure`` unless the tool knows better.
     """
@@ -30,8 +30,13 @@ class ToolResult:
     text: str = ""
     error: str | None = None
     detail: str | None = None
-    display: JSON | None = None
+    display: JSON | list[JSON] | None = None
     error_code: str = "failure"
+
+    @property
+    def bundles(self) -> list[JSON]:
+        """`display` as a list."""
+        return self.display if isinstance(self.display, list) else [self.display] if self.display else []
 
 
 class ToolContext(Protocol):

@@ -21,7 +21,7 @@ from typing import Any
 from copilot_nb.events import JSON
 from copilot_nb.tools.base import Tool, ToolContext, ToolResult
 from copilot_nb.tools.capture import Capture, capturing
-from copilot_nb.tools.results import best, cap, is_table, note, safe_repr, table_text, value_bundle
+from copilot_nb.tools.results import cap, is_table, note, rich, safe_repr, table_text, value_bundle
 
 DESCRIPTION = (
     "Run Python code in the user's notebook kernel. The user's variables are there, and what the code "
@@ -190,7 +190,7 @@ def _result(capture: Capture, error: BaseException | None, shell: Any) -> ToolRe
             message = "KeyboardInterrupt: the person interrupted the code"
         parts.append(cap(capture.traceback or message, TRACEBACK_LIMIT))
     text = "\n".join(part for part in parts if part)
-    return ToolResult(text or "(no output)", error=message, display=best(bundles))
+    return ToolResult(text or "(no output)", error=message, display=rich(bundles))
 
 
 def _format(value: Any, shell: Any) -> JSON:

@@ -95,12 +95,9 @@ def as_json(bundle: JSON) -> JSON:
     }
 
 
-def best(bundles: Iterable[JSON]) -> JSON | None:
-    """The bundle worth showing: the last image, else the last with any rich form."""
-    rich = [bundle for bundle in bundles if any(mime in bundle for mime in RICH)]
-    images = [bundle for bundle in rich if any(mime.startswith("image/") for mime in bundle)]
-    chosen = images or rich
-    return as_json(chosen[-1]) if chosen else None
+def rich(bundles: Iterable[JSON]) -> list[JSON]:
+    """The bundles worth showing to a person beside the text, at most the last twenty."""
+    return [as_json(bundle) for bundle in bundles if any(mime in bundle for mime in RICH)][-20:]
 
 
 def _size(png: Any) -> str:

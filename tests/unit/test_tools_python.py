@@ -142,7 +142,7 @@ async def test_tables_show_as_text_to_the_model_and_as_html_to_the_person(tools:
     result = await python(tools, "import pandas as pd\npd.DataFrame({'a': range(1000)})")
     assert "[DataFrame 1000 x 1]" in result.text
     assert len(result.text) < 2000
-    assert "<table" in result.display["text/html"]
+    assert "<table" in result.display[0]["text/html"]
 
 
 async def test_long_values_are_cut_with_a_mark(tools: Any) -> None:
@@ -177,10 +177,10 @@ from copilot_nb.tools import kernel_tools
 async def main():
     python = kernel_tools(InProcessInteractiveShell.instance())[0]
     result = await call(python, {"code": "import matplotlib.pyplot as plt\\nplt.plot([1, 2]);"})
-    print(result.text, sorted(result.display), result.display["image/png"][:8])
-    code = "from IPython.display import display, HTML\\ndisplay(HTML('<b>x</b>'))"
+    print(result.text, sorted(result.display[0]), result.display[0]["image/png"][:8])
+    code = "from IPython.display import display, HTML\\ndisplay(HTML('<b>x</b>')); display(HTML('<b>y</b>'))"
     result = await call(python, {"code": code})
-    print(result.text, result.display["text/html"])
+    print([bundle["text/html"] for bundle in result.display])
 
 asyncio.run(main())
 """
@@ -194,7 +194,7 @@ asyncio.run(main())
     assert first.startswith("[image/png ")
     assert "'image/png'" in first
     assert first.endswith("iVBORw0K")
-    assert second == "<IPython.core.display.HTML object> <b>x</b>"
+    assert second == "['<b>x</b>', '<b>y</b>']"
 
 
 async def test_magics_and_shell_lines_work_in_a_shell() -> None:

@@ -142,8 +142,8 @@ class Runner:
                 "Tool returned no result.",
                 error=f"the tool {tool.name} returned {type(result).__name__}, not a result",
             )
-        if result.display:
-            self.note("jupyter.tool_display", {"toolCallId": call.call_id, "bundle": result.display})
+        for bundle in result.bundles:
+            self.note("jupyter.tool_display", {"toolCallId": call.call_id, "bundle": bundle})
         return result
 
 

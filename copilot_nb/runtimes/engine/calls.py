@@ -204,8 +204,9 @@ class Calls:
         finally:
             if external and not outcome.over:
                 core.stored("external_tool.completed", {"requestId": request_id})
-        if result.display and not outcome.over:
-            core.ephemeral("jupyter.tool_display", {"toolCallId": call.id, "bundle": result.display})
+        if not outcome.over:
+            for bundle in result.bundles:
+                core.ephemeral("jupyter.tool_display", {"toolCallId": call.id, "bundle": bundle})
         return result
 
     def _completed(
@@ -225,7 +226,9 @@ class Calls:
             if detail and detail != text:
                 data["result"]["detailedContent"] = detail
         else:
-            data["error"] = {"message": text or result.error, "code": result.error_code}
+            problem = redact(result.error) if config.redact else result.error
+            short, _ = output.shorten(problem, config.large_output_bytes)
+            data["error"] = {"message": short, "code": result.error_code}
         self._core.stored("tool.execution_complete", data)
 
 
