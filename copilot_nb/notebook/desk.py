@@ -150,9 +150,10 @@ class Desk:
     def _show(self, session: Session) -> None:
         from copilot_nb.widgets.cell import CellOutput
 
-        if not nobody_there():
+        watched = not nobody_there()
+        if watched:
             self.outputs = [output for output in self.outputs if not output.finished]
-        self.outputs.append(CellOutput(session))
+        self.outputs.append(CellOutput(session, live=watched))
 
     def _post(self, session: Session, sending: Coroutine[Any, Any, str]) -> None:
         """Send in the background; what goes wrong becomes a notice in the panel."""

@@ -26,19 +26,22 @@ class CellOutput:
     ----------
     session
         The message that the cell is about to send is the first that this session gets from now on.
+    live
+        Show a panel meanwhile. Without it only the record comes: nbclient would keep a dead widget's whole state
+        in the notebook's metadata.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, live: bool = True) -> None:
         self.session = session
         self.display_id = new_id()
         self.finished = False
         self._known = len(session.state.messages)
         self._first: Message | None = None
         self._channel = _Channel()
-        self.panel: Panel | None = Panel(session)
-        view = self.panel._repr_mimebundle_() or ({}, {})
-        live = say("state.starting")
-        _publish({**view[0], "text/html": f"<p>{live} …</p>", "text/plain": f"{live} …"}, self.display_id)
+        self.panel = Panel(session) if live else None
+        view = (self.panel and self.panel._repr_mimebundle_()) or ({}, {})
+        text = f"{say('state.starting')} …"
+        _publish({**view[0], "text/html": f"<p>{text}</p>", "text/plain": text}, self.display_id)
         _outputs.setdefault(session, []).append(self)
         self._off = session.on(self._event)
 
