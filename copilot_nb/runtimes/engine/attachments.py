@@ -9,7 +9,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON
+
+_NEEDED = {
+    "file": ("path",),
+    "directory": ("path",),
+    "selection": ("filePath", "text"),
+    "blob": ("data", "mimeType"),
+}
+
+
+def check_attachments(attached: Iterable[JSON]) -> None:
+    """Refuse attachments of an unknown or incomplete kind with a `UsageError`, before anything is sent."""
+    for one in attached:
+        needed = _NEEDED.get(str(one.get("type")))
+        if needed is None:
+            raise UsageError(f"An attachment's type is one of {', '.join(_NEEDED)}, not {one.get('type')!r}.")
+        if missing := [name for name in needed if not isinstance(one.get(name), str)]:
+            raise UsageError(f"A {one['type']} attachment needs {' and '.join(missing)} as text.")
+        if one["type"] == "blob":
+            try:
+                base64.b64decode(one["data"], validate=True)
+            except ValueError as error:
+                raise UsageError(f"A blob attachment's data is base64: {error}.") from error
 
 
 def stamped(prompt: str, attached: Iterable[JSON] = (), *, with_time: bool = True) -> str:

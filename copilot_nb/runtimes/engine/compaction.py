@@ -83,6 +83,7 @@ class Compaction:
         """Drop the oldest tool exchanges until the rest fits."""
         history, room = self.core.history, int(self.core.config.truncate_at * sizes.limit)
         before, tokens = len(history.messages), history.tokens
+        history.run_start = None
         while history.tokens + sizes.system + sizes.tools > room:
             start = next((i for i, m in enumerate(history.messages) if m.get("tool_calls")), None)
             if start is None:

@@ -23,6 +23,8 @@ class Core:
         Whether a run is going on: an *immediate* message joins it; otherwise it is an ordinary queue item.
     last_system
         The system prompt that the log holds; it is stored again only when it changes (reference §1).
+    run_events
+        What the running run has stored so far.
     steer_listeners
         Running calls that want to know of a steer (the built-in shell, reference §3).
     """
@@ -38,6 +40,7 @@ class Core:
     processing: bool = False
     closed: bool = False
     last_system: str | None = None
+    run_events: list[Event] = field(default_factory=list)
     steer_listeners: list[Callable[[], None]] = field(default_factory=list)
 
     def stored(self, type: str, data: JSON, *, deliver: bool = True) -> Event:
@@ -45,6 +48,7 @@ class Core:
         event = self.source.stored(type, data)
         if not self.closed:
             offset = self.store.append(event)
+            self.run_events.append(event)
             if deliver:
                 self.deliver(event, offset)
         return event

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from copilot_nb.errors import SessionClosed, UsageError
 from copilot_nb.events import JSON, Event, EventSource, new_id, now, to_line
@@ -13,6 +14,7 @@ from copilot_nb.models.base import Request
 from copilot_nb.permissions import Decision
 from copilot_nb.runtimes.base import Answer, Emit, Message, Mode
 from copilot_nb.runtimes.engine.asks import Asks
+from copilot_nb.runtimes.engine.attachments import check_attachments
 from copilot_nb.runtimes.engine.config import EngineConfig
 from copilot_nb.runtimes.engine.core import Core
 from copilot_nb.runtimes.engine.history import History, rebuild
@@ -157,9 +159,13 @@ class Engine:
     def _accept(self, messages: list[Message], mode: str) -> list[str]:
         """Put an entry in its lane; nothing is awaited between looking and changing."""
         self._check_open()
+        for message in messages:
+            check_attachments(message.attachments)
         self._open_calls.interrupt()
         core, lanes = self._core, self._core.lanes
         from_idle = not core.processing and not lanes and not self._loop.held
+        mode_now = None if core.mode == "interactive" else core.mode
+        messages = [replace(m, agent_mode=m.agent_mode or mode_now) for m in messages]  # decided now (§9)
         item = lanes.make(*messages, from_idle=from_idle)
         steer = mode == "immediate" and core.processing
         lane, waiting = ("steering", lanes.steering) if steer else ("queue", lanes.queue)
@@ -201,10 +207,14 @@ class Engine:
             return {"removed": False, "interrupted": False}
         self._core.pending_modified()
         self._loop.cancel_run("withdraw")
-        await self._loop.settled()
+        await self._settled()
         return {"removed": True, "interrupted": True}
 
     # -- ending ------------------------------------------------------------------------------------------
+    async def _settled(self) -> None:
+        if self._loop.task is not None:
+            await self._loop.settled.wait()
+
     async def abort(self, *, keep_queue: bool = False) -> None:
         """See `Runtime`; when idle, nothing happens (reference §8)."""
         self._check_open()
@@ -223,7 +233,7 @@ class Engine:
             self.queue.discard_all("aborted")
         core.pending_modified()
         self._loop.cancel_run("abort")
-        await self._loop.settled()
+        await self._settled()
 
     async def interrupt(self) -> None:
         """See `Runtime`."""
@@ -233,7 +243,7 @@ class Engine:
         self.queue.discard_all("aborted")
         self._core.pending_modified()
         self._loop.cancel_run("interrupt")
-        await self._loop.settled()
+        await self._settled()
 
     async def close(self) -> None:
         """See `Runtime`."""

@@ -23,15 +23,15 @@ class History:
     ----------
     user_texts
         What people wrote, word for word, for the summary of a compaction.
-    mark
-        Where a cut answer begins that is being continued; dropped if that fails (reference §11).
+    run_start
+        Where the messages of the running run begin; None once a compaction has rewritten them.
     tokens
         About how many tokens the messages are, kept up to date message by message.
     """
 
     messages: list[JSON] = field(default_factory=list)
     user_texts: list[str] = field(default_factory=list)
-    mark: int | None = None
+    run_start: int | None = None
     tokens: int = 0
 
     def keep(self, message: JSON) -> None:
@@ -45,19 +45,20 @@ class History:
         if said:
             self.user_texts.append(said)
 
-    def add_cut(self, text: str) -> None:
-        """An answer that the length limit cut off, and the request to go on (reference §11)."""
-        mark = len(self.messages) if self.mark is None else self.mark
-        self.add_assistant(text)
-        self.add_user(words.CONTINUE)
-        self.mark = mark
+    def begin_run(self) -> None:
+        """A run's messages begin here."""
+        self.run_start = len(self.messages)
 
-    def back_to_mark(self) -> None:
-        """Forget a cut answer whose continuation never came."""
-        if self.mark is not None:
-            self.tokens -= sum(estimate_tokens(message) for message in self.messages[self.mark :])
-            del self.messages[self.mark :]
-            self.mark = None
+    def as_recorded(self, events: Iterable[Event], *, broken_turn: str | None) -> None:
+        """Have the log's version of the run stand for it, as the reference does after an abort or error (§8).
+
+        The thinking before a turn that was broken off (`broken_turn`, its ``turnId``) is not kept.
+        """
+        if self.run_start is not None:
+            run = rebuild(events, reasoning=True, broken_turn=broken_turn)
+            self.tokens -= sum(estimate_tokens(message) for message in self.messages[self.run_start :])
+            self.messages[self.run_start :] = run.messages
+            self.tokens += run.tokens
 
     def add_assistant(
         self, text: str, calls: Iterable[ToolCall] = (), reasoning: str = "", streamed: bool = True
@@ -73,7 +74,6 @@ class History:
             message["tool_calls"] = tool_calls
         if reasoning:
             message["reasoning_content"] = reasoning
-        self.mark = None
         self.keep(message)
 
     def add_results(self, calls: Iterable[ToolCall], results: list[str | None]) -> None:
@@ -84,12 +84,15 @@ class History:
 
     def replace_by(self, summary: str) -> None:
         """Let one user message with a summary stand for everything (reference §17)."""
-        self.messages, self.tokens = [], 0
+        self.messages, self.tokens, self.run_start = [], 0, None
         self.keep({"role": "user", "content": words.compacted(self.user_texts, summary)})
 
 
-def rebuild(events: Iterable[Event]) -> History:
-    """The history that a log holds, for the next request of a resumed session."""
+def rebuild(events: Iterable[Event], *, reasoning: bool = False, broken_turn: str | None = None) -> History:
+    """The history that a log holds.
+
+    The reference keeps the `reasoning` of answers as long as the session is open, and not after a resume.
+    """
     history = History()
     results = _results(events := list(events))
     assets = {e.data.get("assetId"): e.data for e in events if e.type == "session.binary_asset"}
@@ -103,7 +106,9 @@ def rebuild(events: Iterable[Event]) -> History:
             history.add_user(attachments.content(text, data.get("attachments") or [], assets), said)
         elif event.type == "assistant.message":
             calls = [_call(request) for request in data.get("toolRequests") or []]
-            history.add_assistant(str(data.get("content") or ""), calls)
+            kept = reasoning and not (calls and data.get("turnId") == broken_turn)
+            thought = str(data.get("reasoningText") or "") if kept else ""
+            history.add_assistant(str(data.get("content") or ""), calls, thought)
             history.add_results(calls, [results.get(call.id) for call in calls])
         elif event.type == "system.notification":
             history.add_user(str(data.get("content", "")))

@@ -18,6 +18,7 @@ from copilot_nb.runtimes.engine import words
 from copilot_nb.runtimes.engine.asks import Asks
 from copilot_nb.runtimes.engine.autopilot import Autopilot
 from copilot_nb.runtimes.engine.background import Background
+from copilot_nb.runtimes.engine.broadcast import Broadcast
 from copilot_nb.runtimes.engine.calls import Calls, Outcome, as_sent
 from copilot_nb.runtimes.engine.compaction import Compaction
 from copilot_nb.runtimes.engine.core import Core
@@ -47,7 +48,7 @@ class Loop:
         self.held = False  # open calls of a resumed session come first
         self.stop: str | None = None  # why the running run is being cancelled
         self._woken = asyncio.Event()
-        self._settlers: list[asyncio.Future[None]] = []
+        self.settled = Broadcast()  # the end of a cancelled run has been said
         self.say = Speech(core)
 
     def wake(self) -> None:
@@ -71,7 +72,7 @@ class Loop:
                 core.processing = False
                 if ran:
                     core.ephemeral("assistant.idle", {"aborted": True} if end == "aborted" else {})
-                self._settle()
+                self.settled.happen()
                 ran = False
                 if not core.lanes and self.autopilot.wants_nudge(end):
                     core.pending_modified()
@@ -84,7 +85,7 @@ class Loop:
                     core.processing, end = bool(core.lanes), "done"
         finally:  # whatever happens, idle is said and the next message starts a drain (copilot-sdk#794)
             self.task, core.processing, self.stop = None, False, None
-            self._settle()
+            self.settled.happen()
             core.store.sync_soon()
             aborted = {"aborted": True} if end == "aborted" else {}
             core.ephemeral("session.idle", {"mode": core.mode, **aborted})
@@ -110,7 +111,13 @@ class Loop:
         interaction = self.last_interaction if reuse and self.last_interaction else new_id()
         run = self.run = Run(item.message_id if item else new_id(), interaction)
         self.last_interaction = run.interaction_id
-        self.run_task = asyncio.create_task(self._turns(run, item))
+        core.run_events.clear()
+        core.history.begin_run()
+        self.say.begin(run, item)
+        if item is not None and item.messages:
+            self.queue.running = run.message_id
+            self.autopilot.started(run.message_id)
+        self.run_task = asyncio.create_task(self._turns(run))
         timer = time_limit(core, self.cancel_run)
         try:
             end = await self.run_task
@@ -122,7 +129,6 @@ class Loop:
             timer.cancel()
             self.run_task = self.run = self.queue.running = None
             core.lanes.in_flight.clear()
-            core.history.back_to_mark()
         return self._ended(run, end)
 
     def _ended(self, run: Run, end: End) -> End:
@@ -133,6 +139,9 @@ class Loop:
             return "limit"
         if stop in ("abort", "interrupt", "withdraw"):  # also when the run ended at the same moment
             end = "aborted"
+        if end in ("aborted", "error"):
+            broken = run.where["turnId"] if end == "aborted" else None
+            core.history.as_recorded(core.run_events, broken_turn=broken)
         if end == "rejected":
             core.stored("abort", {"reason": "user_initiated"})
             self.queue.discard_all("rejected")
@@ -147,14 +156,10 @@ class Loop:
             core.pending_modified()
         return end
 
-    async def _turns(self, run: Run, item: Item | None) -> End:
+    async def _turns(self, run: Run) -> End:
         """Turn after turn, until the model asks for no tool."""
         core = self.core
         try:
-            self.say.begin(run, item)
-            if item is not None and item.messages:
-                self.queue.running = run.message_id
-                self.autopilot.started(run.message_id)
             while (end := await self._turn(run)) is None:
                 run.turn += 1
                 self.compaction.apply_ready(keep_newer=True)
@@ -195,12 +200,14 @@ class Loop:
             run.tokens += (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
         calls = reply.tool_calls
         if reply.finish == "length" and not calls:
-            core.history.add_cut(reply.text)
+            core.history.add_assistant(reply.text)
+            core.history.add_user(words.CONTINUE)
             return None
         self.say.answer(run, reply, deltas)
         if not calls:
+            to_a_person = core.history.messages[-1]["role"] == "user"
             core.history.add_assistant(reply.text, (), reply.reasoning)
-            if not reply.text and run.turn == 0:
+            if not reply.text and to_a_person:
                 raise CallFailed(ModelError(words.EMPTY_REPLY), "query")
             return "done"
         outcome = Outcome([None] * len(calls))
@@ -234,16 +241,3 @@ class Loop:
         if self.run_task is not None:
             self.run_task.cancel()
         self._woken.set()
-
-    async def settled(self) -> None:
-        """Wait until a cancelled run has said its end."""
-        if self.task is not None:
-            future = asyncio.get_running_loop().create_future()
-            self._settlers.append(future)
-            await future
-
-    def _settle(self) -> None:
-        waiting, self._settlers = self._settlers, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)

@@ -97,7 +97,10 @@ class EngineQueue:
         item = lanes.make(*messages, from_idle=not self._core.processing and not lanes)
         place = max(0, min(position, len(lanes.queue)))
         lanes.queue.insert(place, item)
-        self._core.journal("add", lane="queue", messageId=item.message_id, prompt=item.text, position=place)
+        if lanes.paused or not item.from_idle:
+            self._core.journal(
+                "add", lane="queue", messageId=item.message_id, prompt=item.text, position=place
+            )
         self._core.pending_modified()
         self._wake()
         return item.id

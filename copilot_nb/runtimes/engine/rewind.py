@@ -14,7 +14,7 @@ def rewind(core: Core, event_id: str, *, delivered: bool = False) -> int:
     """
     removed = core.store.keep_before(event_id)
     kept = core.store.read()
-    core.history = rebuild(kept)
+    core.history = rebuild(kept, reasoning=True)
     core.source.last_stored = kept[-1].id if kept else None
     core.last_system = None
     types = [event.type for event in removed if not event.type.startswith("jupyter.")]

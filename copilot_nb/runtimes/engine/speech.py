@@ -67,8 +67,7 @@ class Speech:
 
     def _message(self, run: Run, message_id: str, message: Message, delivery: str, last: bool) -> None:
         core = self._core
-        mode = message.agent_mode or (core.mode if core.mode != "interactive" else None)
-        run.agent_mode = mode
+        run.agent_mode = mode = message.agent_mode
         due = core.config.system_prompt is None and core.mode != self._noticed
         notice = f"<mode>{words.MODE_NOTICE[core.mode]}</mode>\n\n" if due else ""
         text = attachments.stamped(notice + message.prompt, message.attachments, with_time=last)
@@ -91,8 +90,8 @@ class Speech:
         for message_id, message in item.messages:
             data: JSON = {"content": message.display_prompt or message.prompt, **self._attached(message)}
             data |= {"messageId": message_id, "delivery": "steering", **run.where}
-            if self._core.mode != "interactive":
-                data["agentMode"] = self._core.mode
+            if message.agent_mode is not None:
+                data["agentMode"] = message.agent_mode
             self._core.stored("user.message", data)
             text = message.prompt + attachments.tagged_files(message.attachments)
             self._core.history.add_user(self._content(text, message), message.prompt)
