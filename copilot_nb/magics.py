@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
 import traitlets
@@ -146,6 +147,10 @@ def _loaded() -> CopilotMagics:
 
 
 # --- loading ---------------------------------------------------------------------------------------
+
+
+#: brought in at loading, so that the first cell need not wait for them
+_FIRST_CELL = ("copilot_nb.session", "copilot_nb.widgets.cell", "copilot_nb.models.demo", "copilot_nb.tools.python")
 
 
 def load(shell: InteractiveShell) -> None:

@@ -27,8 +27,8 @@ class CellOutput:
     session
         The message that the cell is about to send is the first that this session gets from now on.
     live
-        Show a panel meanwhile. Without it only the record comes: nbclient would keep a dead widget's whole state
-        in the notebook's metadata.
+        Show a panel meanwhile. Without it only the record comes: nbclient would keep a dead widget's whole
+        state in the notebook's metadata.
     """
 
     def __init__(self, session: Session, *, live: bool = True) -> None:
