@@ -148,9 +148,13 @@ def _loaded() -> CopilotMagics:
 
 # --- loading ---------------------------------------------------------------------------------------
 
-
 #: brought in at loading, so that the first cell need not wait for them
-_FIRST_CELL = ("copilot_nb.session", "copilot_nb.widgets.cell", "copilot_nb.models.demo", "copilot_nb.tools.python")
+_FIRST_CELL = (
+    "copilot_nb.session",
+    "copilot_nb.widgets.cell",
+    "copilot_nb.models.demo",
+    "copilot_nb.tools.python",
+)
 
 
 def load(shell: InteractiveShell) -> None:
@@ -158,6 +162,8 @@ def load(shell: InteractiveShell) -> None:
     if "CopilotMagics" in shell.magics_manager.registry:
         return
     loops.capture()
+    for module in _FIRST_CELL:
+        import_module(module)
     magics = CopilotMagics(shell)
     shell.register_magics(magics)
     shell.input_transformers_post.append(waiting.transform)
