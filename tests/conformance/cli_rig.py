@@ -7,6 +7,7 @@ no network and no login here: models come from the scripted server (a provider o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,11 @@ class Client:
 
     async def stop(self) -> None:
         """Stop the process; it writes ``session.shutdown`` to its sessions."""
+        process = self.sdk._client.process
         await asyncio.wait_for(self.sdk.stop(), 30)
+        for pipe in (process.stdin, process.stdout, process.stderr):  # left open by the SDK
+            with contextlib.suppress(OSError, ValueError):
+                pipe.close()
 
 
 class CliRig(Rig):
