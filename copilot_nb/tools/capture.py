@@ -54,7 +54,8 @@ class Capture:
         self._progress = progress
         self._loop = asyncio.get_running_loop() if progress else None
         self._thread = threading.get_ident()
-        self._older_threads = {thread.ident for thread in threading.enumerate()}
+        self._before: set[threading.Thread] | None = None
+        self._own: set[threading.Thread] = set()
         self._head: list[str] = []
         self._tail: deque[str] = deque()
         self._head_size = self._tail_size = self._cut = 0
@@ -98,9 +99,20 @@ class Capture:
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._progress, text)
 
-    def started_thread(self) -> bool:
-        """Whether this thread was started since (a context does not follow into plain threads)."""
-        return self.open and threading.get_ident() not in self._older_threads
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Threads that start in here are the code's own (a context does not follow into plain threads)."""
+        self._before = before = set(threading.enumerate())
+        try:
+            yield
+        finally:
+            self._before = None
+            self._own |= set(threading.enumerate()) - before
+
+    def owns_thread(self) -> bool:
+        """Whether the code started the current thread."""
+        me, before = threading.current_thread(), self._before
+        return me in self._own or (before is not None and me not in before)
 
     @property
     def output(self) -> str:
@@ -117,7 +129,7 @@ def active() -> Capture | None:
         return capture if capture.open else None
     if threading.current_thread() is not threading.main_thread():
         for other in _routes.open:
-            if other.started_thread():
+            if other.owns_thread():
                 return other
     return None
 

@@ -69,9 +69,8 @@ class PythonTool:
             return ToolResult("Give the code to run as the text argument 'code'.", error="no code")
         async with self._turn:
             with capturing(self._shell, context.progress) as capture:
-                error = await _driven(
-                    self._run_in_shell(code) if self._shell else self._run_plain(code, capture)
-                )
+                work = self._run_in_shell(code) if self._shell else self._run_plain(code, capture)
+                error = await _driven(work, capture)
                 if code.rstrip().endswith(";"):  # as in a cell: do not show the value
                     capture.values.clear()
                 return _result(capture, error, self._shell)
@@ -128,10 +127,10 @@ async def _execute(code: str, namespace: JSON) -> list[Any]:
     return [] if value is None else [value]
 
 
-async def _driven(work: Coroutine[Any, Any, BaseException | None]) -> BaseException | None:
+async def _driven(work: Coroutine[Any, Any, BaseException | None], capture: Capture) -> BaseException | None:
     """Await `work`, open to the kernel's interrupt at each of its steps."""
     try:
-        error = await _steps(work)
+        error = await _steps(work, capture)
     except KeyboardInterrupt as interrupt:  # between two lines of the shell's own code
         return interrupt
     if isinstance(error, asyncio.CancelledError):
@@ -142,12 +141,12 @@ async def _driven(work: Coroutine[Any, Any, BaseException | None]) -> BaseExcept
 
 
 @types.coroutine
-def _steps(work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, BaseException | None]:
+def _steps(work: Coroutine[Any, Any, Any], capture: Capture) -> Generator[Any, Any, BaseException | None]:
     resume: Any
     resume, value = work.send, None
     while True:
         try:
-            with _interruptible():
+            with _interruptible(), capture.step():
                 future = resume(value)
         except StopIteration as end:
             error: BaseException | None = end.value

@@ -96,6 +96,20 @@ async def test_output_of_threads_the_code_starts_is_kept(
     assert capsys.readouterr().out == ""
 
 
+async def test_a_thread_of_another_cell_prints_where_it_did(
+    tools: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = "import asyncio\nprint('tool')\nawait asyncio.sleep(0.5)"
+    context = Context()
+    task = asyncio.create_task(python(tools, code, context))
+    await context.heard.wait()
+    thread = threading.Thread(target=print, args=("cell thread",))
+    thread.start()
+    thread.join()
+    assert (await task).text == "tool"
+    assert capsys.readouterr().out == "cell thread\n"
+
+
 async def test_streams_are_as_before_afterwards(tools: Any) -> None:
     before = (sys.stdout, sys.stderr, sys.displayhook)
     await python(tools, "print(1)")
