@@ -11,7 +11,9 @@ _SHORTEST = 8  # characters; shorter values are words that stand in other texts,
 
 def redact(text: str) -> str:
     """The text with the values of secret environment variables replaced by their names."""
-    for name, value in os.environ.items():
-        if len(value) >= _SHORTEST and _NAMES.search(name) and value in text:
-            text = text.replace(value, f"[value of {name}]")
+    for name in os.environ:
+        if _NAMES.search(name):
+            value = os.environ.get(name, "")  # another thread may have taken it away
+            if len(value) >= _SHORTEST and value in text:
+                text = text.replace(value, f"[value of {name}]")
     return text
