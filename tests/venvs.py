@@ -83,21 +83,29 @@ def kernelspecs(*versions: str) -> Path:
 
 
 def _make(home: Path, version: str) -> None:
+    """With uv where it is installed and reaches an index, else with pip, which knows the machine's settings."""
     packages = [f"ipykernel=={version}", VERSIONS[version], *EXTRAS, "-e", str(ROOT)]
-    uv = shutil.which("uv")
-    create = (
-        [uv, "venv", "--python", sys.executable, str(home)]
-        if uv
-        else [sys.executable, "-m", "venv", str(home)]
-    )
     interpreter = str(home / "bin" / "python")
-    install = (
-        [uv, "pip", "install", "--python", interpreter] if uv else [interpreter, "-m", "pip", "install", "-q"]
-    )
-    for command in (create, [*install, *packages]):
+    uv = shutil.which("uv")
+    if uv:
+        create = [uv, "venv", "--python", sys.executable, str(home)]
+        failed = _run(create, [uv, "pip", "install", "--python", interpreter, *packages])
+        if failed is None:
+            return
+        shutil.rmtree(home, ignore_errors=True)
+    create = [sys.executable, "-m", "venv", str(home)]
+    failed = _run(create, [interpreter, "-m", "pip", "install", "-q", *packages])
+    if failed is not None:
+        raise Unavailable(failed)
+
+
+def _run(*commands: list[str]) -> str | None:
+    """Run commands in order; what the first that fails says."""
+    for command in commands:
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode:
-            raise Unavailable(f"{' '.join(command[:4])} … failed:\n{result.stderr[-2000:]}")
+            return f"{' '.join(command[:4])} … failed:\n{result.stderr[-2000:]}"
+    return None
 
 
 @contextmanager
