@@ -83,7 +83,7 @@ def kernelspecs(*versions: str) -> Path:
 
 
 def _make(home: Path, version: str) -> None:
-    """With uv where it is installed and reaches an index, else with pip, which knows the machine's settings."""
+    """With uv where it is installed and reaches an index, else with pip and the machine's settings."""
     packages = [f"ipykernel=={version}", VERSIONS[version], *EXTRAS, "-e", str(ROOT)]
     interpreter = str(home / "bin" / "python")
     uv = shutil.which("uv")
