@@ -205,9 +205,9 @@ def _openai() -> Any:
 
 
 def _http() -> Any:
-    """The HTTP library under the client (httpx2 since openai 3)."""
-    _openai()
-    return sys.modules.get("httpx2") or sys.modules["httpx"]
+    """The HTTP library under the client (httpx2 since openai 3, httpx before)."""
+    names = {base.__module__.partition(".")[0] for base in _openai().DefaultAsyncHttpxClient.__mro__}
+    return sys.modules["httpx2" if "httpx2" in names else "httpx"]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
