@@ -129,7 +129,7 @@ def test_permissions_from_cells(bench):
     b.ok("%%copilot\nstart")
     b.until("len(session.state.permissions) == 1")
     b.ok("%allow")
-    b.until("[p.data['permissionRequest']['kind'] for p in session.state.permissions.values()] == ['shell']")
+    b.until("[p.data['kind'] for p in session.state.permissions.values()] == ['shell']")
     b.ok("%deny use python instead")
     b.ok("%copilot wait")
     assert b.kernel.value("session.state.last_answer") == "done"
