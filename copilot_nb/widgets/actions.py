@@ -10,7 +10,7 @@ from copilot_nb.errors import CopilotNbError, UsageError
 from copilot_nb.events import JSON, clean
 from copilot_nb.permissions import Decision
 from copilot_nb.runtimes.base import Answer, Message
-from copilot_nb.widgets import timeline, view
+from copilot_nb.widgets import view
 from copilot_nb.widgets.table import filter_of
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ async def _tool(panel: Panel, args: JSON) -> JSON:
 
 @_action("timeline", writes=False)
 async def _timeline(panel: Panel, args: JSON) -> JSON:
-    return timeline.window(panel.source.state, args.get("from"), args.get("to"), int(args.get("width", 700)))
+    return panel.timeline.window(args.get("from"), args.get("to"), int(args.get("width", 700)))
 
 
 @_action("events.types", writes=False)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from copilot_nb.widgets.panel import Panel
 
 
-BIG = 40_000_000  # bytes of a file, above which its end is shown before the whole was folded
-TAIL = 2_000_000
-CHUNK = 3_000  # events folded at once while the loop waits
+BIG = 4_000_000  # bytes of a file, above which its end is shown before the whole was folded
+TAIL = 1_000_000
+CHUNK = 1_000  # events folded at once while the loop waits
 LONG = 4_000  # characters of a result that a big log's fold keeps
 
 
@@ -56,7 +56,7 @@ class LogView(Tables):
             self.state = SessionState.from_events(self._events(size - TAIL))
             self._task = loop.create_task(self._whole())
         else:
-            self.state = SessionState.from_events(self._events(0, slim=size > BIG))
+            self.state = SessionState.from_events(self._events(0, slim=size > 10 * BIG))
         self.id = self.state.session_id or (path.parent.name if path.stem == "events" else path.stem)
 
     @property

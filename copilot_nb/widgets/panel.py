@@ -18,6 +18,7 @@ from copilot_nb.widgets import assets, view
 from copilot_nb.widgets.actions import Actions
 from copilot_nb.widgets.feed import Feed
 from copilot_nb.widgets.table import EventTable
+from copilot_nb.widgets.timeline import Timeline
 
 RATE = 20  # messages a second at most
 SNAPSHOT_CHARS_PER_SECOND = 30_000
@@ -77,6 +78,7 @@ class Panel(anywidget.AnyWidget):
         self.feed = Feed(source.state)
         self.actions = Actions(self)
         self.table = EventTable(source)
+        self.timeline = Timeline(source)
         self._seq = 0
         self._generation = source.state.generation
         self._head: JSON = {}

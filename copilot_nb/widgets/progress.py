@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,52 +42,38 @@ def progress(session: Session) -> Iterator[None]:
         yield
 
 
-class WaitLine:
-    """One line under a waiting cell that says what goes on; it disappears at the end.
+@contextlib.asynccontextmanager
+async def wait_line(session: Session, after: float = 1.0) -> AsyncIterator[None]:
+    """One line under a waiting cell that says what goes on: ``async with wait_line(session): …``.
 
     Parameters
     ----------
-    session
-        What is waited for.
     after
-        Seconds before the line appears: short waits stay silent.
+        Seconds before it appears: short waits stay silent.
     """
-
-    def __init__(self, session: Session, after: float = 1.0) -> None:
-        self.session = session
-        self.after = after
-        self._handle: Any = None
-        self._text = ""
-
-    async def show(self) -> None:
-        """Keep the line up to date until cancelled."""
-        from IPython import display
-
-        show: Any = display.display
-        await asyncio.sleep(self.after)
-        try:
-            while True:
-                text = self.session.state.describe()
-                if text != self._text:
-                    self._text = text
-                    data = {"text/plain": text}
-                    if self._handle is None:
-                        self._handle = show(data, raw=True, display_id=True)
-                    else:
-                        self._handle.update(data, raw=True)
-                await asyncio.sleep(1.0)
-        finally:
-            if self._handle is not None:
-                self._handle.update({"text/plain": self.session.state.describe()}, raw=True)
-
-
-@contextlib.asynccontextmanager
-async def wait_line(session: Session) -> Any:
-    """The line for a waiting cell: ``async with wait_line(session): await session.wait()``."""
-    task = asyncio.create_task(WaitLine(session).show())
+    task = asyncio.create_task(_keep_line(session, after))
     try:
         yield
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+async def _keep_line(session: Session, after: float) -> None:
+    from IPython import display
+
+    show: Any = display.display
+    began = time.monotonic()
+    await asyncio.sleep(after)
+    text = session.state.describe()
+    handle = show({"text/plain": text}, raw=True, display_id=True)
+    try:
+        while True:
+            await asyncio.sleep(1.0)
+            if (now := session.state.describe()) != text:
+                text = now
+                handle.update({"text/plain": text}, raw=True)
+    finally:
+        words = f"waited {time.monotonic() - began:.0f} s: {session.state.describe()}"
+        handle.update({"text/plain": words}, raw=True)

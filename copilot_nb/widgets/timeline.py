@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from typing import Any
 
 from copilot_nb.events import JSON
 from copilot_nb.fold.items import Message, Run, Tool, Turn
 from copilot_nb.state import SessionState
 from copilot_nb.widgets import view
+from copilot_nb.widgets.coverage import Coverage, parts
 
 MANY = 240  # turns in a window, above which it is drawn in columns
 COLUMNS = 360
-KINDS = ("wait", "think", "stream", "tool", "ask", "fail")
 
 
-def window(state: SessionState, start: float | None, stop: float | None, width: int = 700) -> JSON:
+class Timeline:
+    """Windows of one panel's session; remembers the coverage of turns that are over."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self._state: SessionState | None = None
+        self._generation = -1
+        self._coverage = Coverage()
+
+    def coverage(self) -> Coverage:
+        """The coverage of the present state; a new one after a rewind."""
+        state: SessionState = self.source.state
+        if state is not self._state or state.generation != self._generation:
+            self._state, self._generation, self._coverage = state, state.generation, Coverage()
+        self._coverage.follow(state.turns)
+        return self._coverage
+
+    def window(self, start: float | None, stop: float | None, width: int = 700) -> JSON:
+        """See `window`."""
+        return window(self.source.state, start, stop, width, self.coverage())
+
+
+def window(
+    state: SessionState, start: float | None, stop: float | None, width: int, coverage: Coverage
+) -> JSON:
     """What is in sight between two moments.
 
     Parameters
@@ -48,8 +72,8 @@ def window(state: SessionState, start: float | None, stop: float | None, width: 
         "turns": None if many else [_turn(t, zero) for t in turns],
         "messages": [_message(m, zero) for m in messages[:MANY]],
         "context": _context(turns, zero),
-        "columns": columns(turns, zero + a, zero + b) if many else None,
-        "over": overview(state, max(100, min(width, 900))),
+        "columns": coverage.columns(zero + a, zero + b, COLUMNS) if many else None,
+        "over": _overview(state, coverage, max(100, min(width, 900))),
         "count": len(turns),
     }
 
@@ -149,66 +173,24 @@ def _context(turns: list[Turn], zero: float) -> list[list[float]]:
     return [[round((t.said_at or t.t0) - zero, 3), t.context] for t in turns[::step] if t.context]
 
 
-def _parts(turn: Turn, now: float) -> Iterable[tuple[str, float, float]]:
-    end = turn.t1 or now
-    said = turn.said_at or end
-    first = min(turn.first_at or said, said)
-    text = min(turn.text_at or first, said)
-    yield "wait", turn.t0, first
-    yield "think", first, text
-    yield "stream", text, said
-    for tool in turn.tools:
-        stop = tool.t1 or now
-        if tool.asked_at is not None and tool.reason is None:
-            answered = tool.answered_at or stop
-            yield "ask", tool.asked_at, answered
-            yield "fail" if tool.state == "failed" else "tool", answered, stop
-        else:
-            yield "fail" if tool.state == "failed" else "tool", tool.t0, stop
-
-
 def _bars(turn: Turn, zero: float) -> list[tuple[str, float, float | None]]:
     """A turn's parts, open ends as None."""
     end = turn.t1 or float("inf")
     return [
         (kind, round(a - zero, 3), None if b == float("inf") else round(b - zero, 3))
-        for kind, a, b in _parts(turn, end)
+        for kind, a, b in parts(turn, end)
         if b > a and a != float("inf")
     ]
 
 
-def columns(turns: list[Turn], a: float, b: float, count: int = COLUMNS) -> JSON:
-    """For each kind of time, the share it takes of each column, in percent (tools in parallel: over 100)."""
-    width = (b - a) / count or 1.0
-    shares = {kind: [0.0] * count for kind in KINDS}
-    for turn in turns:
-        for kind, start, stop in _parts(turn, b):
-            row = shares[kind]
-            first, last = int((start - a) / width), int((stop - a) / width)
-            for column in range(max(0, first), min(count - 1, last) + 1):
-                left = a + column * width
-                row[column] += max(0.0, min(stop, left + width) - max(start, left))
-    return {kind: [round(100 * value / width) for value in row] for kind, row in shares.items()}
-
-
-def overview(state: SessionState, count: int) -> JSON:
-    """The whole session in columns, or its single bars while they are few; kept until enough has changed."""
+def _overview(state: SessionState, coverage: Coverage, count: int) -> JSON:
+    """The whole session in columns, or its single bars while they are few."""
     turns = state.turns
-    key = (len(turns) // max(1, len(turns) // 500), count, state.generation, state.busy)
-    kept = getattr(state, "_overview", None)
-    if kept is not None and kept[0] == key and len(turns) > MANY:
-        shown: JSON = kept[1]
-        return shown
     zero, end, many = state.started_at or 0.0, span(state), len(turns) > MANY
-    shown = {
+    steers = [m for m in state.messages.values() if m.lane == "steering" and m.sent_at]
+    return {
         "end": end,
-        "columns": columns(turns, zero, zero + end, count // 2) if many else None,
+        "columns": coverage.columns(zero, zero + end, count // 2) if many else None,
         "bars": None if many else [part for turn in turns for part in _bars(turn, zero)],
-        "steers": [
-            _less(m.sent_at, zero)
-            for m in list(state.messages.values())[-2000:]
-            if m.lane == "steering" and m.sent_at
-        ][:300],
+        "steers": [_less(m.sent_at, zero) for m in steers[-300:]],
     }
-    state._overview = (key, shown)  # type: ignore[attr-defined]
-    return shown

@@ -66,9 +66,8 @@ class Notebook(LabPage):
             if value:
                 return value
             if time.monotonic() > end:
-                raise AssertionError(
-                    f"never happened: {what or test}\n{self.page.locator('.cnb').all_inner_texts()}"
-                )
+                seen = [text[-1500:] for text in self.page.locator(".cnb").all_inner_texts()]
+                raise AssertionError(f"never happened: {what or test}\n{seen}")
             self.page.wait_for_timeout(60)
 
     def show_panel(self, index: int):

@@ -51,7 +51,7 @@ WATCH = """
       super(...a);
       this.addEventListener('message', e => {
         window.__ws.n++; window.__ws.rx += size(e.data);
-        if (window.__dropping > 0 && text(e.data).includes('"kind": "d"')) {
+        if (window.__dropping > 0 && /"kind": ?"d"/.test(text(e.data))) {
           window.__dropping--; window.__ws.dropped++; e.stopImmediatePropagation();
         }
       });
