@@ -170,8 +170,9 @@ class Engine:
         steer = mode == "immediate" and core.processing
         lane, waiting = ("steering", lanes.steering) if steer else ("queue", lanes.queue)
         waiting.append(item)
-        if not from_idle or lanes.paused:
-            place = sum(lanes.paused or not other.from_idle for other in waiting[:-1])
+        item.silent = from_idle and not lanes.paused
+        if not item.silent:
+            place = lanes.shown_place(waiting, len(waiting) - 1)
             core.journal("add", lane=lane, messageId=item.message_id, prompt=item.text, position=place)
         core.pending_modified()
         if steer:

@@ -30,6 +30,8 @@ class Item:
         Late results of tool calls that were open when the session was resumed (reference §13).
     announced
         That it leaves the queue was said already.
+    silent
+        It starts at once, so no event says that it waits.
     recency
         Grows with each acceptance, over both lanes.
     """
@@ -40,6 +42,7 @@ class Item:
     notice: JSON | None = None
     late: list[JSON] = field(default_factory=list)
     announced: bool = False
+    silent: bool = False
     recency: int = 0
 
     @property
@@ -110,6 +113,11 @@ class Lanes:
         self.queue = [item for item in self.queue if item.notice is not None]
         self.steering = []
         return gone
+
+    def shown_place(self, lane: list[Item], place: int) -> int:
+        """The place among the entries that events speak of."""
+        ahead = [self.now] if lane is self.queue and self.now is not None else []
+        return sum(not item.silent for item in ahead + lane[:place])
 
     def find(self, id: str) -> int:
         """The place of a queue entry, by its id or its message's id."""

@@ -7,17 +7,18 @@ from collections.abc import Callable
 
 from copilot_nb.runtimes.engine import words
 from copilot_nb.runtimes.engine.core import Core
+from copilot_nb.runtimes.engine.queue import EngineQueue
 from copilot_nb.runtimes.engine.speech import Run
 
 
-def turn_limit(core: Core, run: Run) -> bool:
+def turn_limit(core: Core, queue: EngineQueue, run: Run) -> bool:
     """Whether another turn would break a limit; says so."""
     limits = core.config.limits
     if limits.turns is not None and run.turn >= limits.turns:
-        limit_reached(core, "turns", limits.turns)
+        limit_reached(core, queue, "turns", limits.turns)
         return True
     if limits.tokens is not None and run.tokens >= limits.tokens:
-        limit_reached(core, "tokens", limits.tokens)
+        limit_reached(core, queue, "tokens", limits.tokens)
         return True
     return False
 
@@ -30,11 +31,10 @@ def time_limit(core: Core, cancel: Callable[[str], None]) -> asyncio.Handle:
     return loop.call_later(seconds, cancel, "seconds")
 
 
-def limit_reached(core: Core, limit: str, value: object) -> None:
+def limit_reached(core: Core, queue: EngineQueue, limit: str, value: object) -> None:
     """Record that a limit ended a run; the queue goes on, or stops if the person asked for that."""
     core.stored(
         "jupyter.limit", {"limit": limit, "value": value, "message": words.limit_reached(limit, value)}
     )
     if core.config.limits.stop_queue and not core.lanes.paused:
-        core.lanes.paused = True
-        core.journal("pause", paused=True)
+        queue.pause(True)

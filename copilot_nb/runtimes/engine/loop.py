@@ -94,7 +94,7 @@ class Loop:
     def _next(self, *, after_run: bool) -> Item | None:
         """The next queue item; a steer that missed the run before it comes first (§4)."""
         lanes = self.core.lanes
-        if after_run or not lanes.queue or lanes.paused:
+        if lanes.now is None and (after_run or not lanes.queue or lanes.paused):
             for place, missed in enumerate(lanes.promote(all_of_them=lanes.paused)):
                 move = {"messageId": missed.message_id, "lane": "queue", "position": place}
                 self.core.journal("move", **move, reason="missed")
@@ -135,7 +135,7 @@ class Loop:
         """Say what the end of a run calls for (§8 to §11)."""
         core, stop, self.stop = self.core, self.stop, None
         if end == "aborted" and stop == "seconds":
-            limit_reached(core, "seconds", core.config.limits.seconds)
+            limit_reached(core, self.queue, "seconds", core.config.limits.seconds)
             return "limit"
         if stop in ("abort", "interrupt", "withdraw"):  # also when the run ended at the same moment
             end = "aborted"
@@ -163,7 +163,7 @@ class Loop:
             while (end := await self._turn(run)) is None:
                 run.turn += 1
                 self.compaction.apply_ready(keep_newer=True)
-                if turn_limit(core, run):
+                if turn_limit(core, self.queue, run):
                     return "limit"
             return end
         except CallFailed as failure:

@@ -58,7 +58,7 @@ class EngineQueue:
             return False
         item = lanes.queue.pop(place)
         lanes.queue.insert(target, item)
-        self._core.journal("move", messageId=item.message_id, lane="queue", position=target)
+        self._say_placed(item, "queue", lanes.shown_place(lanes.queue, target))
         self._core.pending_modified()
         return True
 
@@ -97,13 +97,21 @@ class EngineQueue:
         item = lanes.make(*messages, from_idle=not self._core.processing and not lanes)
         place = max(0, min(position, len(lanes.queue)))
         lanes.queue.insert(place, item)
-        if lanes.paused or not item.from_idle:
-            self._core.journal(
-                "add", lane="queue", messageId=item.message_id, prompt=item.text, position=place
-            )
+        item.silent = item.from_idle and not lanes.paused
+        if not item.silent:
+            self._say("add", item, "queue", lanes.shown_place(lanes.queue, place))
         self._core.pending_modified()
         self._wake()
         return item.id
+
+    def _say_placed(self, item: Item, lane: str, place: int) -> None:
+        """Say where an entry waits now; one that was about to start was not spoken of before."""
+        op, item.silent = "add" if item.silent else "move", False
+        self._say(op, item, lane, place)
+
+    def _say(self, op: str, item: Item, lane: str, place: int) -> None:
+        more = {"prompt": item.text} if op == "add" else {}
+        self._core.journal(op, lane=lane, messageId=item.message_id, position=place, **more)
 
     async def send_now(self, id: str) -> bool:
         """See `Queue`."""
@@ -111,14 +119,15 @@ class EngineQueue:
         place = lanes.find(id)
         item = lanes.queue.pop(place)
         if not self._core.processing:  # it runs at once, also when the queue is paused
-            item.from_idle, item.announced, lanes.now = False, True, item
+            item.from_idle, item.announced, lanes.now = item.silent, True, item
+            if not item.silent:
+                self._say("move", item, "queue", 0)
             self._core.pending_modified()
             self._wake()
             return True
         lanes.steering.append(item)
         lanes.touch(item)
-        end = len(lanes.steering) - 1
-        self._core.journal("move", messageId=item.message_id, lane="steering", position=end)
+        self._say_placed(item, "steering", len(lanes.steering) - 1)
         self._core.pending_modified()
         for listener in list(self._core.steer_listeners):
             listener()
@@ -159,7 +168,11 @@ class EngineQueue:
 
     def pause(self, paused: bool) -> None:
         """Freeze or release the queue, without starting anything."""
-        self._core.lanes.paused = paused
+        lanes = self._core.lanes
+        lanes.paused = paused
+        for place, item in enumerate(lanes.queue):
+            if item.silent:
+                self._say_placed(item, "queue", lanes.shown_place(lanes.queue, place))
         self._core.journal("pause", paused=paused)
 
     def restore(self, prompts: list[JSON]) -> None:
