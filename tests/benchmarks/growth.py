@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 from clients import Client, alternate
@@ -81,44 +81,66 @@ def _add(axis: Axis, size: int, results: dict[str, list[dict[str, float]]]) -> N
         axis.add(size, **costs)
 
 
+BATCH = 1_024  # events: as many as a live log takes in at once
+SIZES = (BATCH, 10 * BATCH, 100 * BATCH, 1_000 * BATCH)
+
+
 def over_events() -> Axis:
-    """A session that gets ever more events: cost of the last tenth of them, each."""
-    axis = Axis("events", "events of one session", "CPU µs per event", "os.write")
-    source, state, log = EventSource(), SessionState(), LiveLog()
-    spent = dict.fromkeys(("fold", "live_table", "log_on_disk", "os.write"), 0.0)
-    clock, total, counted = time.process_time, 0, 0
+    """A session that gets ever more events: what the last tenth of them cost, each."""
+    axis = Axis("events", "events of one session", "CPU us per event", "os.write")
     with tempfile.TemporaryDirectory() as home:
-        store = EventStore.create("growth", home)
-        descriptor = os.open(Path(home) / "raw", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        made = turns(source)
-        for size in (1_000, 10_000, 100_000, 1_000_000):
-            while total < size:
-                events = list(islice(made, 1_000))
-                kept = [event for event in events if event.stored]
-                lines = [to_line(event) for event in kept]
-                times = [clock()]
-                for event in events:
-                    state.apply(event)
-                times.append(clock())
-                for event in events:
-                    log.append(event)
-                times.append(clock())
-                for event in kept:
-                    store.append(event)
-                times.append(clock())
-                for line in lines:
-                    os.write(descriptor, line)
-                times.append(clock())
-                total += len(events)
-                if total > size * 0.9 or size == 1_000:
-                    counted += len(events)
-                    for name, begun, ended in zip(spent, times, times[1:], strict=False):
-                        spent[name] += ended - begun
-            axis.add(size, **{name: cost / counted * 1e6 for name, cost in spent.items()})
-            spent, counted = dict.fromkeys(spent, 0.0), 0
-        os.close(descriptor)
-        store.close()
+        small = [_Fed(home, f"small-{number}") for number in range(21)]
+        first = [fed.feed(1) for fed in small][1:]  # without the very first, which warms up
+        axis.add(SIZES[0], **{name: statistics.median(cost[name] for cost in first) for name in first[0]})
+        grown = small[0]
+        for size in SIZES[1:]:
+            grown.feed(size // BATCH * 9 // 10 - grown.batches)
+            axis.add(size, **grown.feed(size // BATCH - grown.batches))
+        for fed in small:
+            fed.close()
     return axis
+
+
+class _Fed:
+    """One session's fold, live table and log, fed with events."""
+
+    def __init__(self, home: str, session_id: str) -> None:
+        self.events, self.batches = turns(EventSource()), 0
+        self.state, self.log = SessionState(), LiveLog()
+        self.store = EventStore.create(session_id, home)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self.descriptor = os.open(Path(home) / f"{session_id}.raw", flags, 0o600)
+
+    def feed(self, batches: int) -> dict[str, float]:
+        """Microseconds of CPU that each event cost."""
+        spent = dict.fromkeys(("fold", "live_table", "log_on_disk", "os.write"), 0.0)
+        clock = time.process_time
+        for _ in range(batches):
+            events = list(islice(self.events, BATCH))
+            kept = [event for event in events if event.stored]
+            lines = [to_line(event) for event in kept]
+            times = [clock()]
+            for event in events:
+                self.state.apply(event)
+            times.append(clock())
+            for event in events:
+                self.log.append(event)
+            times.append(clock())
+            for event in kept:
+                self.store.append(event)
+            times.append(clock())
+            for line in lines:
+                os.write(self.descriptor, line)
+            times.append(clock())
+            for name, (begun, ended) in zip(spent, pairwise(times), strict=True):
+                spent[name] += ended - begun
+        self.batches += batches
+        return {name: cost / (batches * BATCH) * 1e6 for name, cost in spent.items()}
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.store.close()
+        os.close(self.descriptor)
 
 
 def plot(axis: Axis, path: Path) -> None:

@@ -23,22 +23,23 @@ REASONS = Path(__file__).with_name(
 INTRO = """\
 # Measured against everyone else
 
-This page was written by `python tests/benchmarks/run.py --setup --page`. Every client does the same work against
-the same local model server without thinking time, so that what remains is the client. Ours and the peers' are
-measured in turn, round by round, each in a process of its own; a ratio is the median of the rounds' ratios, beside
-it its quartiles. **CPU is the measure to trust**; wall times depend on what else the machine does. The CPU of the
-Copilot CLI is that of its whole process tree.
+This page was written by `python tests/benchmarks/run.py --setup --page`. Every client does the same work
+against the same local model server without thinking time, so that what remains is the client. Ours and
+the peers' are measured in turn, round by round, each in a process of its own; a ratio is the median of
+the rounds' ratios, beside it its quartiles. **CPU is the measure to trust**; wall times depend on what
+else the machine does. The CPU of the Copilot CLI is that of its whole process tree.
 
-*copilot_nb* stands for everything a user has: events, the log on disk, the columns of the tables, the state that
-panels draw, and a subscriber; *panel attached* adds a panel that makes its messages. The *httpx loop* does none of
-that: it is the limit. For a limit, the ratio is ours divided by its cost, and small is good; for a rival it is its
-cost divided by ours, and large is good. Nothing on this page is a pass or fail test.
+*copilot_nb* stands for everything a user has: events, the log on disk, the columns of the tables, the
+state that panels draw, and a subscriber; *panel attached* adds a panel that makes its messages. The
+*httpx loop* does none of that: it is the limit. For a limit, the ratio is ours divided by its cost, and
+small is good; for a rival it is its cost divided by ours, and large is good. Nothing on this page is a
+pass or fail test.
 """
 GROWTH = """\
 ## Growth
 
-The same work at more turns, more sessions, more events. The dashed line is what must grow: a loop that sends its
-whole history again each turn, or the bytes that are written. Both axes are logarithmic.
+The same work at more turns, more sessions, more events. The dashed line is what must grow: a loop that
+sends its whole history again each turn, or the bytes that are written. Both axes are logarithmic.
 """
 
 
