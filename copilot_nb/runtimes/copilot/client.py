@@ -119,6 +119,8 @@ class Client:
         def closed() -> None:  # on the SDK's reader thread
             if close is not None:
                 close()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # the pipe closes a moment before the end
+                self._process.wait(timeout=1)
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
                 loop.call_soon_threadsafe(self._on_close)
 

@@ -117,7 +117,7 @@ class CopilotRuntime:
         if not self.options.policy.can_ask():
             raise RuntimeUnavailable(missing)
         answer = await self._ask(advice.DOWNLOAD, ["Download", "Do not download"])
-        if answer.get("answer") != "Download":
+        if str(answer.get("answer")).strip().lower() not in ("download", "yes", "y"):
             raise RuntimeUnavailable(missing)
         loop = asyncio.get_running_loop()
 
