@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def python(version: str) -> Path:
     home = CACHE / "venvs" / f"ipykernel-{version}"
     done = home / "done.json"
     wanted = {"ipykernel": version, "ipython": VERSIONS[version], "extras": EXTRAS, "root": str(ROOT)}
-    wanted["dependencies"] = (ROOT / "pyproject.toml").read_text()
+    wanted["dependencies"] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     with _locked(version):
         if not (done.exists() and json.loads(done.read_text()) == wanted):
             shutil.rmtree(home, ignore_errors=True)

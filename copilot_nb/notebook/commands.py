@@ -186,7 +186,7 @@ async def _mode(desk: Desk, rest: str) -> None:
 async def _compact(desk: Desk, rest: str) -> None:
     session = desk.current()
     result = await session.compact(rest or None)
-    print(f"{result.get('messagesRemoved', 0)} messages were replaced by a summary.")
+    print(f"Messages replaced by a summary: {result.get('messagesRemoved', 0)}.")
 
 
 async def _doctor(desk: Desk, rest: str) -> Any:

@@ -99,7 +99,7 @@ class Desk:
         more |= {name: getattr(options, name) for name in LIMITS}
         more |= {"allow": [*self.settings.allow, *options.allow], "yolo": options.yolo}
         if existing:
-            return resume_session(str(options.session), **more)
+            return resume_session(str(options.session), restore_queue=True, **more)
         return open_session(session_id=options.session, **more)
 
     def adjust(self, session: Session, options: Options) -> None:

@@ -21,7 +21,16 @@ def execute(version, home, cells):
     keep = {k: v for k, v in os.environ.items() if not k.startswith(("COPILOT_", "OPENAI_", "JUPYTER_"))}
     folders = {"HOME": home, "IPYTHONDIR": home / "ipython", "JUPYTER_PATH": venvs.kernelspecs(version)}
     env = keep | {name: str(folder) for name, folder in folders.items()} | {"COPILOT_NB_DEMO_PACE": "0.2"}
-    command = [sys.executable, "-m", "jupyter", "execute", "--inplace", "--allow-errors", str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyter",
+        "execute",
+        "--inplace",
+        "--startup_timeout=180",
+        "--allow-errors",
+        str(path),
+    ]
     done = subprocess.run(
         [*command, f"--kernel_name=ipykernel-{version}"], env=env, cwd=home, capture_output=True, text=True
     )

@@ -20,7 +20,7 @@ def execute(name, home):
     keep = {k: v for k, v in os.environ.items() if not k.startswith(("COPILOT_", "OPENAI_", "JUPYTER_"))}
     folders = {"HOME": home, "IPYTHONDIR": home / "ipython", "JUPYTER_PATH": own_kernelspec(home)}
     env = keep | {key: str(value) for key, value in folders.items()}
-    command = [sys.executable, "-m", "jupyter", "execute", "--inplace", str(path)]
+    command = [sys.executable, "-m", "jupyter", "execute", "--inplace", "--startup_timeout=180", str(path)]
     done = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
