@@ -60,6 +60,7 @@ def open_session(
     max_tokens: int | None = None,
     max_seconds: float | None = None,
     recover: bool = True,
+    restore_queue: bool = False,
     continue_pending_work: bool = False,
     **settings: Any,
 ) -> Session:
@@ -93,6 +94,8 @@ def open_session(
         Limits of each run.
     recover
         Repair a log with bad lines (the old one is kept beside it); False: `CorruptLog`.
+    restore_queue
+        Put back what waited when the session was last open, with the queue paused (engine).
     continue_pending_work
         Calls that were open when the log broke off wait for a late result; see `Engine.resume`.
     settings
@@ -121,7 +124,7 @@ def open_session(
     if name == "engine":
         chosen = open_model(model, base_url=base_url, api_key=api_key, wire_api=wire_api)
         _check_settings(settings, EngineConfig)
-        config = EngineConfig(chosen, offered, policy, limits=limits, **settings)
+        config = EngineConfig(chosen, offered, policy, limits=limits, restore_queue=restore_queue, **settings)
         session = loops.call(loop, lambda: _open_engine(*common, config, recover, continue_pending_work))
     else:
         from copilot_nb.session.opening_copilot import open_copilot
@@ -191,7 +194,13 @@ def _demo_rule(request: JSON) -> Decision | None:
 
 
 def _check_settings(settings: JSON, kind: type[Any]) -> None:
-    known = {field.name for field in dataclasses.fields(kind)} - {"model", "tools", "policy", "limits"}
+    known = {field.name for field in dataclasses.fields(kind)} - {
+        "model",
+        "tools",
+        "policy",
+        "limits",
+        "restore_queue",
+    }
     if wrong := sorted(set(settings) - known):
         raise UsageError(f"Unknown setting {', '.join(wrong)}. Known: {', '.join(sorted(known))}.")
 

@@ -148,15 +148,18 @@ async def test_no_event_comes_after_close_and_the_log_just_stops(opened: Opener)
         await asyncio.sleep(60)
         return "never"
 
-    session = opened([CALL], tools=[work], session_id="s1")
+    model = ScriptedModel([CALL])
+    session = opened(model, tools=[work], session_id="s1")
     await session.send("go")
     await started.wait()
+    await session.enqueue("never asked")
     await session.close()
     events = heard(session)
     await asyncio.sleep(0.1)
+    assert len(model.requests) == 1  # nothing goes on behind a closed session
     types = [json.loads(line)["type"] for line in session.log_path.read_bytes().splitlines()]
     assert not events
-    assert types[-3:] == ["permission.completed", "external_tool.requested", "session.shutdown"]
+    assert types[-3:] == ["external_tool.requested", "jupyter.queue", "session.shutdown"]
     again = opened(["fine"], session_id="s1")
     told = heard(again, "tool.execution_complete", "session.warning")
     await again.send_and_wait("go on", timeout=30)
@@ -239,7 +242,7 @@ async def test_the_queue_survives_a_restart_paused(opened: Opener) -> None:
     await session.enqueue("third")
     await session.steer("steer")
     await session.close()
-    again = opened(["x", "y", "z"], session_id="s1")
+    again = opened(["x", "y", "z"], session_id="s1", restore_queue=True)
     assert [m.text for m in again.state.queue] == ["steer", "second", "third"]
     assert again.state.queue_paused
     await asyncio.sleep(0.1)
@@ -248,6 +251,20 @@ async def test_the_queue_survives_a_restart_paused(opened: Opener) -> None:
     await again.wait(timeout=30)
     asked = [m for m in again.runtime.config.model.requests[-1]["messages"] if m["role"] == "user"]  # type: ignore[attr-defined]
     assert [m["content"].rpartition("\n")[2] for m in asked] == ["one", "steer", "second", "third"]
+
+
+async def test_without_the_switch_a_restart_forgets_the_queue_and_names_it(opened: Opener) -> None:
+    """Reference §13: queued items are lost on stop; here an event says so."""
+    model = ScriptedModel([{"text": ["a"], "gate": "g"}])
+    session = opened(model, session_id="s1")
+    await session.send("one")
+    await model.wait_request(1)
+    await session.enqueue("second")
+    await session.close()
+    again = opened(["x"], session_id="s1")
+    assert not again.state.queue and again.state.removed[-1].reason == "restart"
+    answer = await again.send_and_wait("new", timeout=30)
+    assert answer is not None and answer.data["content"] == "x"
 
 
 async def test_an_aborted_text_is_kept_and_extras_can_be_switched_off(opened: Opener) -> None:

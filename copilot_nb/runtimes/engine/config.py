@@ -63,6 +63,9 @@ class EngineConfig:
         tool exchanges are left out of the request until it is there (reference §17).
     retry_scale
         Factor on every back-off; 0 retries at once.
+    restore_queue
+        Put back what waited when a resumed session was last open, with the queue paused: it never runs by
+        itself. The reference forgets it (§13).
     redact
         Replace the values of environment variables that look like keys or passwords in tool results.
     extras
@@ -86,5 +89,6 @@ class EngineConfig:
     retry_scale: float = 1.0
     limits: Limits = field(default_factory=Limits)
     working_directory: str = field(default_factory=lambda: str(Path.cwd()))
+    restore_queue: bool = False
     redact: bool = True
     extras: bool = True

@@ -120,7 +120,7 @@ class Engine:
             },
         )
         if left := waiting_messages(events):
-            engine.queue.restore(left)
+            engine.queue.restore(left) if config.restore_queue else engine.queue.forget(left)
         return engine, events
 
     @property

@@ -122,7 +122,7 @@ class Loop:
         try:
             end = await self.run_task
         except asyncio.CancelledError:
-            if not self.run_task.cancelled():
+            if core.closed or not self.run_task.cancelled():
                 raise
             end = "aborted"
         finally:

@@ -175,6 +175,11 @@ class EngineQueue:
                 self._say_placed(item, "queue", lanes.shown_place(lanes.queue, place))
         self._core.journal("pause", paused=paused)
 
+    def forget(self, prompts: list[JSON]) -> None:
+        """Say that what waited when the session was last open is gone."""
+        for entry in prompts:
+            self._core.journal("remove", messageId=entry["messageId"], reason="restart")
+
     def restore(self, prompts: list[JSON]) -> None:
         """Put back what waited when the session was last open, paused: it never runs by itself."""
         lanes = self._core.lanes
