@@ -127,16 +127,16 @@ class Columns:
             value = get("interactionId")
             if type(value) is str:
                 interactions[index] = value
-            if kind not in TEXTLESS:
-                value = get("content")
-                if value is None:
-                    value = _other_text(get)
-                texts[index] = value if value is None or type(value) is str else wire.as_text(value)
-            if kind in _USAGE:
-                usage = get("usage") or datas[index]
-                if isinstance(usage, Mapping):
-                    tokens = wire.whole(usage.get("inputTokens")), wire.whole(usage.get("outputTokens"))
-                    self._set_tokens(first + index, *tokens)
+            value = get("content")
+            if value is None:
+                value = _other_text(get)
+            texts[index] = value if value is None or type(value) is str else wire.as_text(value)
+            usage, tokens_in, tokens_out = get("usage"), get("inputTokens"), get("outputTokens")
+            if usage is not None and isinstance(usage, Mapping):
+                tokens_in = usage.get("inputTokens") if tokens_in is None else tokens_in
+                tokens_out = usage.get("outputTokens") if tokens_out is None else tokens_out
+            if tokens_in is not None or tokens_out is not None:
+                self._set_tokens(first + index, wire.whole(tokens_in), wire.whole(tokens_out))
         self.turns.extend(turns)
         self.tools.extend(tools)
         for column, values in (
@@ -241,7 +241,6 @@ def _spell(value: Any) -> str | None:
 
 _NAS: Final = array("q", [NA])
 _NONE: Final = array("i", [-1])
-_USAGE: Final = frozenset({"session.usage_record", "assistant.usage"})
 EMPTY: Final = frozenset(
     {
         "assistant.message_delta",
@@ -252,13 +251,3 @@ EMPTY: Final = frozenset(
     }
 )
 """Types of which there are many, and whose data has nothing for a row."""
-TEXTLESS: Final = frozenset(
-    {
-        "assistant.turn_start",
-        "assistant.turn_end",
-        "session.usage_record",
-        "assistant.usage",
-        "tool.execution_start",
-    }
-)
-"""Types that have no text to look for."""

@@ -91,14 +91,7 @@ def compare(a: Any, b: Any, home: str | Path | None = None) -> Comparison:
                 row[f"{name}_{side}"] = None if turn is None else turn[name]
         rows.append(row)
     frame = pd.DataFrame(rows, columns=_COLUMNS)
-    kinds = {name: _DTYPES[name.rpartition("_")[0] or name] for name in _COLUMNS if name in _DTYPES}
-    kinds |= {
-        f"{name}_{side}": dtype
-        for name, dtype in _DTYPES.items()
-        for side in "ab"
-        if f"{name}_{side}" in frame
-    }
-    frame = frame.astype(kinds)
+    frame = frame.astype({name: _DTYPES[name.removesuffix("_a").removesuffix("_b")] for name in _COLUMNS})
     parted = frame.index[~frame["same"].astype(bool)]
     return Comparison(frame, int(parted[0]) if len(parted) else None)
 

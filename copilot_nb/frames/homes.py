@@ -67,7 +67,7 @@ def _row(path: Path) -> dict[str, Any]:
         "producer": wire.string(start.get("producer")),
         "started": first,
         "last_event": last,
-        "turns": _count(path, b'"type":"assistant.turn_start"'),
+        "turns": _count(path, b'"assistant.turn_start"'),
         "in_use_by": ", ".join(map(str, held)) or None,
         "size": size,
         "path": str(path),
@@ -130,7 +130,7 @@ def _time(record: dict[str, Any]) -> int:
 
 
 def _count(path: Path, needle: bytes) -> int:
-    """What ``grep -c`` says, for lines as both programs write them."""
+    """How often that is in a file; a text that quotes it has its quotes escaped."""
     total = 0
     with path.open("rb") as file:
         rest = b""

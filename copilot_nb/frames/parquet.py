@@ -31,21 +31,21 @@ def write(frames: Iterable[pd.DataFrame], folder: str | Path, table: str) -> Pat
 
     target = Path(folder) / table
     target.mkdir(parents=True, exist_ok=True)
-    first = 0
+    first, shape = 0, None
     for number, frame in enumerate(frames):
         days = _days(frame, table)
         content = pa.Table.from_pandas(_storable(frame, first), preserve_index=False)
         first += len(frame)
+        shape = frame.iloc[:0]
         for day in days.unique():
             place = target / f"day={day}"
             place.mkdir(exist_ok=True)
             rows = (days == day).to_numpy(dtype=bool).nonzero()[0]
             pq.write_table(content.take(pa.array(rows)), place / f"part-{number:05d}.parquet")
     if first == 0:
-        pq.write_table(
-            pa.Table.from_pandas(_storable(schema.empty(table), 0), preserve_index=False),
-            target / "empty.parquet",
-        )
+        nothing = schema.empty(table) if shape is None else shape
+        content = pa.Table.from_pandas(_storable(nothing, 0), preserve_index=False)
+        pq.write_table(content, target / "empty.parquet")
     return target
 
 

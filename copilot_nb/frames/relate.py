@@ -139,6 +139,8 @@ class Relations:
 
 
 def _decode(data: Any) -> Data:
+    if isinstance(data, Mapping):
+        return data
     try:
         decoded = msgspec.json.decode(data) if data else {}
     except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -41,7 +41,7 @@ def timeline_svg(log: NamedTables) -> str:
             x, wide = _LEFT + (start - first) * scale, max((end - start) * scale, 1)
             parts.append(
                 f'<rect x="{x:.1f}" y="{y + 3}" width="{wide:.1f}" height="{_ROW - 8}" rx="1.5" '
-                f'fill-opacity="{opacity}"><title>{escape(words)}</title></rect>'
+                f'fill-opacity="{opacity}"><title>{escape(_printable(words))}</title></rect>'
             )
     base = _TOP + _ROW * len(lanes) + 2
     parts.append(
@@ -82,6 +82,11 @@ def _permission_words(row: Any) -> str:
 
 def _message_words(row: Any) -> str:
     return f"{row.delivery} message"
+
+
+def _printable(text: str) -> str:
+    """Without the control characters that XML forbids."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _span(seconds: float) -> str:

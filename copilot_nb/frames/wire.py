@@ -197,7 +197,9 @@ def data_of(data: Mapping[str, Any]) -> Data:
 
 
 def whole(value: object) -> int | None:
-    """A 64-bit integer, or None."""
+    """A 64-bit integer, or None; 5.0 is one, as for the typed reading."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and -I64 < value < I64 else None
 
 

@@ -144,7 +144,9 @@ def test_sub_agents_have_turns_of_their_own(tmp_path):
     log.add("assistant.turn_start", {"turnId": "0", "interactionId": "i1"})
     log.turn("0", calls=("inner",), agentId="helper")
     log.turn("1", agentId="helper")
-    log.add("assistant.message", {"turnId": "0", "interactionId": "i1", "content": "done", "toolRequests": []})
+    log.add(
+        "assistant.message", {"turnId": "0", "interactionId": "i1", "content": "done", "toolRequests": []}
+    )
     log.add("assistant.turn_end", {"turnId": "0"})
     turns = table(log, tmp_path, "turns")
     assert list(turns["agent_id"].fillna("main")) == ["main", "helper", "helper"]
