@@ -95,8 +95,7 @@ class CellOutput:
         self.finished = True
         self._off()
         if self.panel is not None:
-            self.panel.close()
-            self.panel = None
+            self.panel.rest()
 
 
 _outputs: WeakKeyDictionary[Any, list[CellOutput]] = WeakKeyDictionary()

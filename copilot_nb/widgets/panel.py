@@ -88,13 +88,29 @@ class Panel(anywidget.AnyWidget):
         self._context = contextvars.copy_context()
         super().__init__(tab=tab, uid=new_id(), snap=self._whole())
         self.on_msg(self._received)
-        self._off = source.on(self._event)
+        self._off: Callable[[], None] | None = None
+        self._over = False
+        self._listen()
+
+    def _listen(self) -> None:
+        if self._off is None:
+            self._off = self.source.on(self._event)
+
+    def rest(self) -> None:
+        """Send no more: its place was taken by the record.
+
+        The model stays, because a page that was reloaded in mid-run still shows it (jupyter-facts Q7): as soon
+        as a view says anything, changes are sent again.
+        """
+        self._over = True
+        self._flush_quietly()
+        if self._off is not None:
+            self._off()
+            self._off = None
 
     def close(self) -> None:
         """Let go of the session and of the front end's model."""
-        self._off()
-        if self._timer is not None:
-            self._timer.cancel()
+        self.rest()
         super().close()
 
     # --- session to views ---
@@ -176,6 +192,11 @@ class Panel(anywidget.AnyWidget):
         self.loop.call_soon_threadsafe(self._act, content, context=self._context)
 
     def _act(self, content: JSON) -> None:
+        if content.get("kind") == "bye":  # the last view is gone
+            if self._over:
+                self.rest()
+            return
+        self._listen()
         if content.get("kind") == "resync":
             self.send_whole()
         else:

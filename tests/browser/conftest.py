@@ -1,4 +1,4 @@
-"""Fixtures: one server and one Chromium for all tests; every page must end without an error in its console."""
+"""Fixtures: one server and one Chromium for all tests; no page may end with an error in its console."""
 
 from __future__ import annotations
 

@@ -204,9 +204,8 @@ class Browser:
         lab = LabPage(self, server, page, name, app)
         page.on("console", lab.heard)
         page.on("pageerror", lambda error: lab.errors.append(f"pageerror: {error}"))
-        page.goto(
-            f"{server.url}/{'lab/tree' if app == 'lab' else 'notebooks'}/{name}{'?reset' if app == 'lab' else ''}"
-        )
+        where = f"lab/tree/{name}?reset" if app == "lab" else f"notebooks/{name}"
+        page.goto(f"{server.url}/{where}")
         lab.ready(wait_kernel)
         return lab
 
@@ -281,7 +280,8 @@ class LabPage:
     def silently(self, code: str) -> str:
         """Run code in the notebook's kernel beside its cells; what it printed."""
         return self.js(
-            f"""async code => {{ let out = ''; const f = {KERNEL}.requestExecute({{ code, store_history: false }});
+            f"""async code => {{ let out = '';
+            const f = {KERNEL}.requestExecute({{ code, store_history: false }});
             f.onIOPub = m => {{ if (m.header.msg_type === 'stream') out += m.content.text;
               if (m.header.msg_type === 'error') out += m.content.ename + ': ' + m.content.evalue; }};
             await f.done; return out; }}""",

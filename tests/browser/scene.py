@@ -102,7 +102,8 @@ def replies(pace: float = 0.06) -> list[dict]:
             "reasoning": words("The median is robust here."),
             "text": words(
                 "Understood: **median** from here on, so that few rows cannot move the fence.\n\n"
-                "- drop exact duplicates\n- parse both date formats\n- fill `price` by the median of its region"
+                "- drop exact duplicates\n- parse both date formats\n"
+                "- fill `price` by the median of its region"
             ),
             "tool_calls": [call("c6", "python", code=WRONG), call("c7", "edit", path="clean.py")],
         },
@@ -120,7 +121,8 @@ def replies(pace: float = 0.06) -> list[dict]:
         },
         {
             "text": words(
-                "The table `clean` is in place.\n\n| step | done by |\n| --- | --- |\n| duplicates | `drop_duplicates` |\n"
+                "The table `clean` is in place.\n\n| step | done by |\n| --- | --- |\n"
+                "| duplicates | `drop_duplicates` |\n"
                 "| missing prices | median of the region |\n| fence | median absolute deviation |\n\n"
                 "I changed no value outside the fence: that is a decision for you."
             )

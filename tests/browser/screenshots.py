@@ -17,6 +17,7 @@ import scene  # noqa: E402
 from labdrive import Browser, LabPage, LabServer  # noqa: E402
 
 PLAY = "import asyncio\ntask = asyncio.get_running_loop().create_task(scene.play(session))"
+THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
 DATA = "\n".join(scene.SETUP.format(here=str(Path(__file__).parent)).splitlines())
 
 
@@ -48,7 +49,8 @@ def first_run(server: LabServer, browser: Browser, folder: Path) -> None:
 
 def tabs(server: LabServer, browser: Browser, folder: Path) -> None:
     """Each tab at the moment of the question, light, dark and narrow."""
-    page = browser.open(server, "tabs.ipynb", [DATA, "session = scene.start()\npanel = session.panel()\npanel", PLAY])
+    show = "session = scene.start()\npanel = session.panel()\npanel"
+    page = browser.open(server, "tabs.ipynb", [DATA, show, PLAY])
     prepare(page)
     page.run(0)
     page.run(1)
@@ -71,11 +73,11 @@ def tabs(server: LabServer, browser: Browser, folder: Path) -> None:
         panel.locator(".cnb-chip.ev").filter(has_text=name).click()
     settle(page)
     shot("events", "Events")
-    page.js("t => window.jupyterapp.commands.execute('apputils:change-theme', { theme: t })", "JupyterLab Dark")
+    page.js(THEME, "JupyterLab Dark")
     settle(page, 1.5)
     shot("timeline-dark", "Timeline")
     shot("conversation-dark", "Conversation")
-    page.js("t => window.jupyterapp.commands.execute('apputils:change-theme', { theme: t })", "JupyterLab Light")
+    page.js(THEME, "JupyterLab Light")
     settle(page)
     page.page.add_style_tag(content=".cnb { width: 380px; }")
     settle(page)
@@ -88,7 +90,11 @@ def tabs(server: LabServer, browser: Browser, folder: Path) -> None:
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as books, LabServer(Path(books)) as server, Browser(980, 1000) as browser:
+    with (
+        tempfile.TemporaryDirectory() as books,
+        LabServer(Path(books)) as server,
+        Browser(980, 1000) as browser,
+    ):
         first_run(server, browser, folder)
         tabs(server, browser, folder)
 

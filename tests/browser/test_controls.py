@@ -1,14 +1,16 @@
 """Every control of the panel, clicked in a real run; its effect is read from the session's log.
 
 Field cases 2 (a steer that vanishes), 8 (steering while a question is open), 13 (stopping keeps the queue),
-16 (queue item to steer), 49 (Stop before the first token; steer and queue told apart), 50 (removing one item).
+16 (queue item to steer), 49 (Stop before the first token; steer and queue told apart), 50 (removing one).
 """
 
 from __future__ import annotations
 
 import pytest
 
-START = "session = held.start([{'text': ['Holding.'], 'tool_calls': held.calls('a')}, 'Done.', 'Two.', 'Three.', 'Four.', 'Five.'])\n"
+START = """first = {'text': ['Holding.'], 'tool_calls': held.calls('a')}
+session = held.start([first, 'Done.', 'Two.', 'Three.', 'Four.', 'Five.'])
+"""
 SHOW = "panel = session.panel()\npanel"
 SEND = "session.schedule(session.send('first'));"
 
@@ -154,7 +156,7 @@ panel"""
 
 @pytest.mark.parametrize("app", ["notebooks"])
 def test_permission_card(notebook, app):
-    """8: while a question is open a steer is accepted and says what it waits for; each answer does what it says."""
+    """8: while a question is open a steer is accepted, and says what it waits for."""
     page = notebook([ASKS, SEND], app=app)
     page.run(1)
     panel = page.show_panel(1)
@@ -214,7 +216,8 @@ def test_third_steer_suggests_another_way(held):
 def test_a_steer_that_misses_its_run_is_seen_at_the_front(notebook):
     """4: the run ends before the steer can join; it leads the queue, and says why."""
     page = notebook([
-        "session = held.start([{'text': ['last ', 'words'], 'gate_after_chunk': {'1': 'g'}}, 'Two.', 'Three.'])\n" + SHOW,
+        "first = {'text': ['last ', 'words'], 'gate_after_chunk': {'1': 'g'}}\n"
+        "session = held.start([first, 'Two.', 'Three.'])\n" + SHOW,
         SEND])  # fmt: skip
     page.run(1)
     panel = page.show_panel(1)

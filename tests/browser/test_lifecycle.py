@@ -14,13 +14,15 @@ import pytest
 from venvs import VERSIONS, kernelspecs, needs_venv
 
 START = "session = held.start([held.streaming(350), 'Steered.', 'Second run.'])"
+GATED = """first = held.streaming(350) | {'gate_after_chunk': {'300': 'page'}}
+session = held.start([first, 'Steered.', 'Second run.'])"""
 CELL = "%%copilot -s held\nWrite a lot."
 
 
 def test_stream_steer_save_reload_record_and_reopen(notebook, server):
-    """Run 1: the text streams, a steer is sent, the page is reloaded in mid-run and shows the whole text; then
-    the record is written anew. Run 2: saved, and opened again without a kernel."""
-    page = notebook([START, CELL])
+    """Run 1: the text streams, a steer is sent, the page is reloaded in mid-run and shows the whole text;
+    then the record is written anew. Run 2: saved, and opened again without a kernel."""
+    page = notebook([GATED, CELL])
     page.run(1)
     page.run(2)
     panel = page.show_panel(2)
@@ -30,6 +32,8 @@ def test_stream_steer_save_reload_record_and_reopen(notebook, server):
     page.save()
     page.reload()
     panel = page.show_panel(2)
+    page.until(lambda: "word0100" in panel.inner_text(), "the new page has the text so far")
+    page.silently("session.runtime.config.model.gate('page').set()")
     page.until(lambda: "Idle" in panel.inner_text(), "the run ends, seen from the new page", 60)
     text = panel.inner_text()
     assert all(f"word{n:04d}" in text for n in range(350)), "no word is lost"
@@ -93,7 +97,7 @@ def test_output_of_the_run_stays_in_its_cell(notebook):
     page.run(1)
     page.run(2)
     page.run(3)
-    assert page.text(3).split() == "mine 0 mine 1 mine 2 mine 3".split()
+    assert page.text(3).split() == ["mine", "0", "mine", "1", "mine", "2", "mine", "3"]
     page.until(lambda: "the end." in page.text(2) and not page.panel(2).count(), "the record comes", 60)
     assert "word" not in page.text(3)
 
@@ -112,7 +116,7 @@ def other_kernels(server):
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v != "7.4.0"])
 def test_other_kernels(notebook, other_kernels, version):
-    """20: 6.29 serves clicks after the cell, 7.0 to 7.3 on a subshell's thread: each works, and nothing is lost."""
+    """20: 6.29 serves clicks after the cell, 7.0 to 7.3 on a subshell's thread; nothing is lost."""
     page = notebook(
         [
             "session = held.start([{'text': ['Holding.'], 'tool_calls': held.calls('a') + "

@@ -42,7 +42,7 @@ DOCUMENTS = [
     "[link](https://example.org) and [with title](https://example.org/a_b 'T')",
     "<https://example.org> and [a **b** c](https://example.org/(x))",
     "[not a link] and [neither](",
-    "Mixed:\n\n1. **Bold** item with `code`\n2. Second\n\n   Paragraph in it\n\n> quote\n\n```sh\nls -l\n```\n\nEnd.",
+    "Mixed:\n\n1. **Bold** item with `code`\n2. Second\n\n   Paragraph in it\n\n> quote\n\nEnd.",
     "Line one\n\n- a\n- b\n\nLine two\n\n- c",
     "- [ ] open\n- [x] done",
     "Ends with spaces   ",
@@ -73,16 +73,22 @@ html => {
   const doc = typeof html === 'string' ? new DOMParser().parseFromString(html, 'text/html').body : html;
   const walk = node => {
     const out = [];
-    const add = part => { if (typeof part === 'string' && typeof out.at(-1) === 'string') out[out.length - 1] += part; else out.push(part); };
+    const text = part => typeof part === 'string';
+    const add = part => {
+      if (text(part) && text(out.at(-1))) out[out.length - 1] += part; else out.push(part);
+    };
     for (const kid of node.childNodes) {
       if (kid.nodeType === 3) { add(kid.data); continue; }
       const name = kid.tagName.toLowerCase();
       if (name === 'button') continue;
-      if (kid.matches('.cnb-tight, .cnb-code, .cnb-tablewrap, .cnb-md, .tok-k, .tok-s, .tok-n, .tok-c, thead, tbody')) { walk(kid).forEach(add); continue; }
+      if (kid.matches('.cnb-tight, .cnb-code, .cnb-tablewrap, .cnb-md, [class^=tok-], thead, tbody')) {
+        walk(kid).forEach(add); continue;
+      }
       add([name, walk(kid)]);
     }
     const inPre = node.closest('pre');
-    return out.map(part => typeof part === 'string' ? (inPre ? part.replace(/\\n$/, '') : part.replace(/\\s+/g, ' ').trim()) : part).filter(part => part !== '');
+    const tidy = part => inPre ? part.replace(/\\n$/, '') : part.replace(/\\s+/g, ' ').trim();
+    return out.map(part => text(part) ? tidy(part) : part).filter(part => part !== '');
   };
   return walk(doc);
 }
@@ -138,7 +144,8 @@ def test_nothing_becomes_markup(md):
         found = md.evaluate(
             """text => { const el = md.markdown(text); document.body.replaceChildren(el);
             return [...el.querySelectorAll('script, img, svg:not(.cnb-i), iframe, b')].map(e => e.outerHTML)
-              .concat([...el.querySelectorAll('a')].map(a => a.getAttribute('href')).filter(h => !/^https?:/.test(h))); }""",
+              .concat([...el.querySelectorAll('a')].map(a => a.getAttribute('href'))
+                .filter(href => !/^https?:/.test(href))); }""",
             text,
         )
         assert found == [], text

@@ -11,7 +11,8 @@ import pytest
 
 SCENE = "session = scene.start(pace=0)\npanel = session.panel()\npanel"
 PLAY = "import asyncio\ntask = asyncio.get_running_loop().create_task(scene.play(session))"
-VARIABLES = "import pandas as pd\nsales = clean = pd.DataFrame({'region': list('NSWE') * 4, 'price': range(16)})"
+VARIABLES = """import pandas as pd
+sales = clean = pd.DataFrame({'region': list('NSWE') * 4, 'price': range(16)})"""
 AXE = "4.10.3"
 
 
@@ -23,7 +24,8 @@ def played(notebook):
     page.run(2)
     panel = page.show_panel(2)
     page.run(3)
-    page.until(lambda: page.silently("print(task.done() and not task.exception())").strip() == "True", "played", 90)
+    done = "print(task.done() and not task.exception())"
+    page.until(lambda: page.silently(done).strip() == "True", "played", 90)
     panel.locator(".cnb-perm").wait_for()
     return page, panel
 
@@ -40,7 +42,8 @@ def test_timeline_and_events(played):
     assert row("ask") == 1
     assert panel.locator(".cnb-tl .sent.steer.landed").count() == 1
     assert panel.locator(".cnb-tl .sent.queue.removed").count() == 1
-    lanes = panel.locator(".cnb-tl .bar.ok").evaluate_all("list => new Set(list.map(b => b.querySelector('rect').getAttribute('y'))).size")
+    heights = "list => new Set(list.map(b => b.querySelector('rect').getAttribute('y'))).size"
+    lanes = panel.locator(".cnb-tl .bar.ok").evaluate_all(heights)
     assert lanes >= 2, "calls in parallel lie side by side"
     # zoom, pan, keys
     before = panel.locator(".cnb-tl-over .ov-win").get_attribute("width")
@@ -61,7 +64,8 @@ def test_timeline_and_events(played):
     page.tab(panel, "Timeline")
     panel.get_by_role("button", name="In events").click()
     selected = panel.locator(".cnb-ev-row.on")
-    page.until(lambda: selected.count() == 1 and "assistant.turn_start" in selected.inner_text(), "shown in the table")
+    shown = lambda: selected.count() == 1 and "assistant.turn_start" in selected.inner_text()  # noqa: E731
+    page.until(shown, "shown in the table")
 
 
 def test_event_table_sorts_filters_searches_and_hands_over(played):
@@ -79,7 +83,8 @@ def test_event_table_sorts_filters_searches_and_hands_over(played):
         chip = panel.locator(".cnb-chip.ev").filter(has_text=name)
         if chip.is_visible():
             chip.click()
-    tools = len([e for e in page.events("sales-cleanup") if e["type"].startswith(("tool.", "external_tool."))])
+    ours = ("tool.", "external_tool.")
+    tools = len([e for e in page.events("sales-cleanup") if e["type"].startswith(ours)])
     page.until(lambda: total.inner_text().startswith(f"{tools} of"), "only tools")
     panel.get_by_role("searchbox").fill("unit_price")
     page.until(lambda: 0 < int(total.inner_text().split()[0]) < tools, "searched")
@@ -106,7 +111,8 @@ def test_nothing_that_is_shown_can_run(notebook):
     """52: text of a person, a model and a tool in every tab, and in the record that stays."""
     page = notebook([
         f"HARM = {HARM!r}\n"
-        "session = held.start([{'text': [HARM], 'tool_calls': [{'id': 'c', 'name': 'touch', 'args': {'path': HARM}}]}, HARM], allow=('touch',))",
+        "first = {'text': [HARM], 'tool_calls': [{'id': 'c', 'name': 'touch', 'args': {'path': HARM}}]}\n"
+        "session = held.start([first, HARM], allow=('touch',))",
         "%%copilot -s held\n" + HARM.replace("{{x}}", ""),
     ])  # fmt: skip
     page.run(1)
@@ -133,7 +139,8 @@ def axe():
         if npm is None:
             pytest.skip("npm is not installed: axe-core cannot be fetched")
         script.parents[2].mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--silent", "--no-save", "--prefix", str(script.parents[2]), f"axe-core@{AXE}"]
+        where = ["--prefix", str(script.parents[2])]
+        command = [npm, "install", "--silent", "--no-save", *where, f"axe-core@{AXE}"]
         result = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
         if not script.exists():
             pytest.skip(f"axe-core cannot be fetched: {result.stderr[-300:]}")
@@ -154,18 +161,20 @@ def test_axe_finds_no_serious_violation(played, axe):
             result = page.js(
                 """async () => { const r = await axe.run('.cnb', { resultTypes: ['violations'] });
                 return r.violations.filter(v => ['serious', 'critical'].includes(v.impact))
-                  .map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? ''))]); }"""
+                  .map(v => [v.id, v.nodes.slice(0, 3)
+                    .map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? ''))]); }"""
             )
             found += [(theme, tab, *violation) for violation in result]
     assert found == []
 
 
-def test_answer_a_question_and_run_in_the_background(notebook):
+def test_a_run_that_ends_in_the_background(notebook):
     """A hidden page marks its title when a run ends."""
-    page = notebook(["session = held.start([held.streaming(30), 'Two.'])\npanel = session.panel()\npanel", "session.schedule(session.send('go'));"])
+    start = "session = held.start([held.streaming(30), 'Two.'])\npanel = session.panel()\npanel"
+    page = notebook([start, "session.schedule(session.send('go'));"])
     page.run(1)
     panel = page.show_panel(1)
-    page.js("Object.defineProperty(document, 'hidden', { get: () => window.__hidden ?? false, configurable: true })")
+    page.js("Object.defineProperty(document, 'hidden', { get: () => window.__hidden ?? false })")
     page.run(2)
     page.until(lambda: "Turn 1" in panel.inner_text())
     page.js("window.__hidden = true")

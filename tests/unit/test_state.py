@@ -199,7 +199,7 @@ def test_abort_error_and_autopilot_are_marked(feed):
 
 
 def test_minimal_foreign_log(feed):
-    """Reference §20: a log of another program, without turns, deliveries or ids, still reads as a conversation."""
+    """Reference §20: a log without turns, deliveries or ids still reads as a conversation."""
     feed("user.message", content="U1")
     feed("assistant.message", messageId="1", content="A1")
     feed("user.message", content="U2")
@@ -212,9 +212,9 @@ def test_minimal_foreign_log(feed):
 
 @pytest.mark.parametrize("type", [
     "user.message", "assistant.message", "assistant.message_delta", "assistant.turn_end", "assistant.usage",
-    "tool.execution_start", "tool.execution_complete", "permission.requested", "permission.completed", "abort",
-    "session.error", "session.idle", "session.start", "jupyter.queue", "jupyter.limit", "user_input.requested",
-    "session.compaction_complete", "somebody.elses"])  # fmt: skip
+    "tool.execution_start", "tool.execution_complete", "permission.requested", "permission.completed",
+    "session.error", "session.idle", "session.start", "jupyter.queue", "jupyter.limit", "abort",
+    "user_input.requested", "session.compaction_complete", "somebody.elses"])  # fmt: skip
 def test_empty_data_never_raises(feed, type):
     """One odd line must not take the whole view down."""
     feed(type)

@@ -42,16 +42,18 @@ export class EventsView {
     this.chips = GROUPS.map(name => button({ class: "cnb-chip ev", "data-g": name, "aria-pressed": "true", onClick: e => this.toggle(name, e.currentTarget) }, h("i", { class: "cnb-dot", "data-g": name }), say(`group.${name}`), h("span", { class: "cnb-dim cnb-num" })));
     this.eph = button({ class: "cnb-chip ev", "aria-pressed": "false", title: say("events.ephemeralNote"), onClick: () => { this.ephemeral = !this.ephemeral; this.eph.setAttribute("aria-pressed", String(this.ephemeral)); this.reload(); } }, h("i", { class: "cnb-dot eph" }), say("events.ephemeral"), h("span", { class: "cnb-dim cnb-num" }));
     this.head = h("div", { class: "cnb-ev-row head", role: "row", "aria-rowindex": 1 });
-    this.space = h("div", { class: "cnb-ev-space", role: "rowgroup" });
-    this.scroll = h("div", { class: "cnb-ev-scroll", tabindex: 0, role: "group", "aria-label": say("events.grid") }, this.space);
+    this.space = h("div", { class: "cnb-ev-space", role: "presentation" });
+    this.none = h("p", { class: "cnb-empty", text: say("events.none"), hidden: true });
+    this.scroll = h("div", { class: "cnb-ev-scroll", tabindex: 0, role: "rowgroup", "aria-label": say("events.grid") }, this.space);
     this.scroll.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.scroll.addEventListener("keydown", e => this.key(e));
     this.table = h("div", { class: "cnb-ev-table", role: "grid", "aria-label": say("tab.events") }, h("div", { role: "rowgroup" }, this.head), this.scroll);
+    this.sheet = h("div", { class: "cnb-ev-sheet" }, this.none, this.table);
     this.detail = h("aside", { class: "cnb-ev-detail", "aria-label": say("events.details"), tabindex: 0 });
     this.el = h("div", { class: "cnb-ev" },
       h("div", { class: "cnb-ev-bar" }, h("label", { class: "cnb-search" }, icon("search"), this.input), this.total, h("span", { class: "cnb-gap" }), this.chooser, this.menu, this.tail, frame),
       h("div", { class: "cnb-chips" }, this.chips, this.eph),
-      h("div", { class: "cnb-ev-main" }, this.table, this.detail));
+      h("div", { class: "cnb-ev-main" }, this.sheet, this.detail));
     this.heads();
     this.reload();
   }
@@ -190,7 +192,7 @@ export class EventsView {
     const rows = [];
     for (let i = a; i < b; i += 1) rows.push(this.line(i, i * ROW + shift));
     this.space.replaceChildren(...rows);
-    if (!this.count) this.space.replaceChildren(h("p", { class: "cnb-empty", text: say("events.none") }));
+    this.none.hidden = this.count > 0;
     this.page(Math.floor(a / PAGE));
     this.page(Math.floor(Math.max(0, b - 1) / PAGE));
   }

@@ -46,7 +46,10 @@ export class Store {
 
   subscribe(listener) {
     this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return () => {
+      this.listeners.delete(listener);
+      if (!this.listeners.size) this.post({ kind: "bye" });
+    };
   }
 
   tell(change) {
@@ -152,7 +155,7 @@ export class Store {
   ping() { this.asked = 0; this.ask(); }
 
   post(message) {
-    this.silentSince ||= performance.now();
+    if (message.kind !== "bye") this.silentSince ||= performance.now();
     try { this.model.send(message); } catch { this.hush(); }
   }
 

@@ -99,7 +99,7 @@ export class Timeline {
     else if (this.following && this.data.live) { const d = this.win[1] - this.win[0]; this.win = [Math.max(full[0], now + d * 0.06 - d), Math.max(full[0] + d, now + d * 0.06)]; }
     if (this.data.columns) this.columnsFor = this.data.to - this.data.from;
     const focused = this.plot.contains(document.activeElement);
-    this.drawing = new Drawing({ width: this.width(), win: this.win, data: this.data, now, picked: this.picked, ids: this.ids, on: { tip: (i, e) => this.tip(i, e), pick: i => this.pick(i) } });
+    this.drawing = new Drawing({ width: this.width(), win: this.win, data: this.data, now, picked: this.picked, ids: this.ids, on: { tip: (i, e) => this.tip(i, e), pick: i => this.pick(i), focus: i => this.focus(i) } });
     this.plot.replaceChildren(this.drawing.svg());
     const { W, L, R } = this.drawing;
     replace(this.over, overview({ width: W, left: L, right: R, over: this.data.over, full, win: this.win, now, live: this.data.live }));
@@ -122,6 +122,9 @@ export class Timeline {
       i.note && h("code", { text: i.note }),
       h("dl", {}, [[say("timeline.duration"), secs1(i.b - i.a)], ...i.facts].filter(Boolean).map(([k, t]) => h("div", {}, k && h("dt", { text: k }), h("dd", { class: "cnb-num", text: String(t) }))))];
   }
+
+  // By key or by click: the bar in focus is the picked one.
+  focus(i) { if (this.picked?.key !== i.key || this.picked?.row !== i.row) this.pick(i); }
 
   pick(i) {
     this.picked = i;

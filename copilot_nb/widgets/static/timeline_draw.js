@@ -171,6 +171,7 @@ export class Drawing {
     node.addEventListener("pointermove", e => this.on.tip(i, e));
     node.addEventListener("pointerleave", () => this.on.tip(null));
     node.addEventListener("click", () => this.on.pick(i));
+    node.addEventListener("focus", () => this.on.focus(i));
     i.node = node;
     return node;
   }
