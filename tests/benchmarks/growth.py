@@ -150,13 +150,17 @@ def plot(axis: Axis, path: Path) -> None:
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    figure, axes_ = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
+    figure, axes_ = pyplot.subplots(figsize=(7.6, 3.6), layout="constrained")
     for name, costs in axis.costs.items():
         style = {"color": "#8a8a8a", "linestyle": "--"} if name == axis.limit else {}
         axes_.plot(axis.sizes, costs, marker="o", label=name, **style)
     axes_.set(xscale="log", yscale="log", xlabel=axis.title, ylabel=axis.unit)
+    every = [cost for costs in axis.costs.values() for cost in costs]
+    axes_.set_ylim(min(every) / 4, max(every) * 4)  # decades, so that noise looks as small as it is
+    axes_.yaxis.set_major_formatter("{x:g}")
+    axes_.yaxis.set_minor_formatter("")
     axes_.grid(alpha=0.3)
-    axes_.legend(frameon=False)
+    figure.legend(loc="outside right center", frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

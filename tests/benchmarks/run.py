@@ -94,8 +94,11 @@ def _elsewhere(name: str, quick: bool) -> Iterable[Row]:
     """The rows of ``log_bench.py`` and ``panel_bench.py``: dicts with the keys of the JSON file."""
     for found in importlib.import_module(f"{name}_bench").rows(quick):
         known = {key: value for key, value in found.items() if key in Row.__dataclass_fields__}
-        rest = {key: value for key, value in found.items() if key not in known}
-        yield Row(**{"name": name, "peer": "", "ratio": 0.0, **known}, more=rest)
+        row = Row(**{"peer": "", "ratio": None, "measure": "", **known})
+        row.note = row.note or str(found.get("detail", ""))
+        if row.ratio is None:  # a figure with its unit stands in the peer's place
+            row.peer, row.shown = "", row.peer
+        yield row
 
 
 def main() -> None:

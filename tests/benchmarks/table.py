@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -23,11 +23,13 @@ class Row:
         The quartiles of `ratio` over the rounds.
     ours, theirs
         Medians in `unit`.
+    shown
+        In place of `ours`, what cannot be said by a number and a unit.
     """
 
     name: str
     peer: str
-    ratio: float
+    ratio: float | None
     goal: str = ""
     reached: bool | None = None
     spread: tuple[float, float] = (0.0, 0.0)
@@ -37,15 +39,17 @@ class Row:
     measure: str = "cpu"
     rounds: int = 0
     note: str = ""
-    more: dict[str, Any] = field(default_factory=dict)
+    shown: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """For the JSON file."""
-        return {
-            key: value
-            for key, value in asdict(self).items()
-            if value not in (None, "", {}) or key == "reached"
-        }
+        """For the JSON file: name, peer, ratio, goal and reached always, the rest where it says something."""
+        whole = asdict(self)
+        if self.rounds < 2:
+            del whole["spread"]
+        if self.shown:
+            del whole["ours"]
+        always = ("name", "peer", "ratio", "goal", "reached")
+        return {key: value for key, value in whole.items() if key in always or value not in (None, "")}
 
 
 def limit_row(
@@ -115,11 +119,14 @@ def cells(row: Row) -> tuple[str, ...]:
     theirs = "" if row.theirs is None else f"{number(row.theirs)} {row.unit}"
     goal = row.goal.replace("<=", "≤").replace(">=", "≥")
     name = row.name + (f" ({row.note})" if row.note else "")
-    return name, row.measure, row.peer, ratio, spread, goal, reached, f"{number(row.ours)} {row.unit}", theirs
+    ours = row.shown or f"{number(row.ours)} {row.unit}"
+    return name, row.measure, row.peer, ratio, spread, goal, reached, ours, theirs
 
 
-def number(value: float) -> str:
-    """Three digits, as a person would write them."""
+def number(value: float | None) -> str:
+    """Three digits, as a person would write them; nothing for None."""
+    if value is None:
+        return ""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
