@@ -36,20 +36,12 @@ def check_attachments(attached: Iterable[JSON]) -> None:
 
 
 def stamped(prompt: str, attached: Iterable[JSON] = (), *, with_time: bool = True) -> str:
-    """The text that goes to the model: selections, the time, the prompt, a list of tagged files."""
+    """The text of a message as it is stored: selections, the time, the prompt."""
     attached = list(attached)
     before = "".join(_selection(a) for a in attached if a.get("type") == "selection")
     when = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = f"<current_datetime>{when}</current_datetime>\n\n" if with_time else ""
-    return f"{before}{clock}{prompt}{tagged_files(attached)}"
-
-
-def tagged_files(attached: Iterable[JSON]) -> str:
-    """A list of attached files and folders with their size, not their content."""
-    lines = [
-        f"* {_describe_path(Path(a['path']))}" for a in attached if a.get("type") in ("file", "directory")
-    ]
-    return "\n\n<attached>\n" + "\n".join(lines) + "\n</attached>" if lines else ""
+    return f"{before}{clock}{prompt}"
 
 
 def _describe_path(path: Path) -> str:
@@ -70,7 +62,10 @@ def _selection(attached: JSON) -> str:
 
 
 def content(text: str, attached: Iterable[JSON], assets: Mapping[Any, JSON]) -> str | list[JSON]:
-    """The wire content of a user message: text alone, or parts when blobs are attached."""
+    """The wire content of a user message: text with a list of tagged files, and parts for blobs."""
+    attached = list(attached)
+    if entries := [str(one["taggedFilesEntry"]) for one in attached if one.get("taggedFilesEntry")]:
+        text = "\n".join((f"{text}\n\n<attached>", *entries, "</attached>"))
     parts: list[JSON] = []
     for blob in attached:
         if blob.get("type") != "blob":
@@ -89,13 +84,18 @@ def content(text: str, attached: Iterable[JSON], assets: Mapping[Any, JSON]) -> 
     return [{"type": "text", "text": text}, *parts] if parts else text
 
 
-def split_images(attached: Iterable[JSON]) -> tuple[list[JSON], list[JSON]]:
-    """Attachments as they are stored, and the images taken out of them (``session.binary_asset``)."""
+def as_stored(attached: Iterable[JSON]) -> tuple[list[JSON], list[JSON]]:
+    """Attachments as they are stored, and the images taken out of them (``session.binary_asset``).
+
+    A file or folder gets a line that tells its size, not its content.
+    """
     kept: list[JSON] = []
     images: list[JSON] = []
     for one in attached:
         if one.get("type") != "blob" or not str(one.get("mimeType", "")).startswith("image/"):
-            kept.append(dict(one))
+            tagged = one.get("type") in ("file", "directory")
+            entry = {"taggedFilesEntry": f"* {_describe_path(Path(one['path']))}"} if tagged else {}
+            kept.append({**one, **entry})
             continue
         raw = base64.b64decode(str(one.get("data", "")))
         mime = one["mimeType"]

@@ -68,9 +68,8 @@ class History:
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
             for c in calls
         ]
-        message: JSON = {"role": "assistant", "content": text or None}
+        message: JSON = {"role": "assistant", "content": text or (None if streamed else "")}
         if tool_calls:
-            message["content"] = text or (None if streamed else "")
             message["tool_calls"] = tool_calls
         if reasoning:
             message["reasoning_content"] = reasoning

@@ -205,9 +205,10 @@ class Loop:
             return None
         self.say.answer(run, reply, deltas)
         if not calls:
-            to_a_person = core.history.messages[-1]["role"] == "user"
-            core.history.add_assistant(reply.text, (), reply.reasoning)
-            if not reply.text and to_a_person:
+            asked = core.history.messages[-1]
+            core.history.add_assistant(reply.text, (), reply.reasoning, core.config.streaming)
+            if not reply.text and asked["role"] == "user" and asked is not run.nudge:
+                core.history.run_start = None  # what the model saw stays as it was
                 raise CallFailed(ModelError(words.EMPTY_REPLY), "query")
             return "done"
         outcome = Outcome([None] * len(calls))

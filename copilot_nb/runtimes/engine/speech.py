@@ -26,6 +26,7 @@ class Run:
     turn: int = 0
     tokens: int = 0
     first_event: str | None = None
+    nudge: JSON | None = None
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -71,8 +72,9 @@ class Speech:
         due = core.config.system_prompt is None and core.mode != self._noticed
         notice = f"<mode>{words.MODE_NOTICE[core.mode]}</mode>\n\n" if due else ""
         text = attachments.stamped(notice + message.prompt, message.attachments, with_time=last)
+        attached, content = self._attach(text, message)
         shown = message.display_prompt or message.prompt
-        data: JSON = {"content": shown, "transformedContent": text, **self._attached(message)}
+        data: JSON = {"content": shown, "transformedContent": text, **attached}
         data |= {"messageId": message_id, "delivery": delivery, **run.where}
         if mode is not None:
             data["agentMode"] = mode
@@ -83,29 +85,28 @@ class Speech:
         if due:
             self._noticed = core.mode
             core.stored("session.mode_notice_delivered", {"mode": core.mode})
-        core.history.add_user(self._content(text, message), message.prompt)
+        core.history.add_user(content, message.prompt)
 
     def steer(self, run: Run, item: Item) -> None:
         """An injected steer: raw text at the end of the request (reference §3)."""
         for message_id, message in item.messages:
-            data: JSON = {"content": message.display_prompt or message.prompt, **self._attached(message)}
+            attached, content = self._attach(message.prompt, message)
+            data: JSON = {"content": message.display_prompt or message.prompt, **attached}
             data |= {"messageId": message_id, "delivery": "steering", **run.where}
             if message.agent_mode is not None:
                 data["agentMode"] = message.agent_mode
             self._core.stored("user.message", data)
-            text = message.prompt + attachments.tagged_files(message.attachments)
-            self._core.history.add_user(self._content(text, message), message.prompt)
+            self._core.history.add_user(content, message.prompt)
 
-    def _attached(self, message: Message) -> JSON:
+    def _attach(self, text: str, message: Message) -> tuple[JSON, str | list[JSON]]:
+        """What the event says of the attachments, and the wire content; images go to the disk alone."""
         if not message.attachments:
-            return {}
-        kept, images = attachments.split_images(message.attachments)
+            return {}, text
+        kept, images = attachments.as_stored(message.attachments)
         for image in images:
             self._core.stored("session.binary_asset", image, deliver=False)
-        return {"attachments": kept}
-
-    def _content(self, text: str, message: Message) -> str | list[JSON]:
-        return attachments.content(text, message.attachments, {})
+        assets = {image["assetId"]: image for image in images}
+        return {"attachments": kept}, attachments.content(text, kept, assets)
 
     def _nudge(self, run: Run) -> None:
         text = attachments.stamped(words.NUDGE)
@@ -113,6 +114,7 @@ class Speech:
         data |= {"messageId": run.message_id, "delivery": "idle", "agentMode": "autopilot", **run.where}
         self._core.stored("user.message", {**data, "isAutopilotContinuation": True})
         self._core.history.add_user(text)
+        run.nudge = self._core.history.messages[-1]
 
     def _notice(self, run: Run, notice: JSON) -> None:
         """The end of a background task, and its output as if the model had asked for it (reference §3)."""
