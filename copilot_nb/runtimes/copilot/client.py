@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import importlib.util
 import logging
 import os
 import signal
@@ -90,7 +91,7 @@ class Client:
 
     async def start(self) -> None:
         """Import the SDK, start the process, agree on the protocol."""
-        copilot = await asyncio.to_thread(importlib.import_module, "copilot")
+        copilot = await asyncio.to_thread(import_sdk)
         command = guarded(self.cli.command())
         connection = copilot.RuntimeConnection.for_stdio(path=command[0], args=command[1:])
         self.sdk = copilot.CopilotClient(
@@ -251,6 +252,23 @@ def translated() -> Iterator[None]:
         raise kind(said) from error
     except (ProcessExitedError, OSError) as error:
         raise RuntimeUnavailable("The Copilot CLI has ended; the next prompt starts it again.") from error
+
+
+def import_sdk() -> Any:
+    """The SDK's package; call it off the loop.
+
+    Its generated modules are some 90,000 lines. An installer that leaves compiling to the first import would
+    have Python do it here, in one step that holds the whole kernel up for seconds; so another process does.
+    """
+    spec = importlib.util.find_spec("copilot")
+    if spec is not None and spec.origin is not None and "copilot" not in sys.modules:
+        folder = Path(spec.origin).parent
+        sources = folder.glob("generated/*.py")
+        if not all(Path(importlib.util.cache_from_source(str(source))).exists() for source in sources):
+            # where nothing may be written this does nothing, and the import takes its time
+            compiling = [sys.executable, "-m", "compileall", "-q", str(folder)]
+            subprocess.run(compiling, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True)
+    return importlib.import_module("copilot")
 
 
 def guarded(command: list[str]) -> list[str]:
