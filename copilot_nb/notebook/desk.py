@@ -7,7 +7,7 @@ import concurrent.futures
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from copilot_nb.errors import NoSession, SessionInUse, UsageError
+from copilot_nb.errors import CopilotNbError, NoSession, SessionInUse, UsageError
 from copilot_nb.notebook.arguments import Options
 from copilot_nb.notebook.front_end import nobody_there
 from copilot_nb.notebook.templating import fill
@@ -39,6 +39,7 @@ class Desk:
         self.settings = settings
         self.outputs: list[CellOutput] = []
         self.sending: dict[str, Future] = {}
+        self.failed: dict[str, CopilotNbError] = {}  # sends that a waiting cell has not told of yet
 
     # --- which session -----------------------------------------------------------------------------
 
@@ -157,7 +158,7 @@ class Desk:
 
     def _post(self, session: Session, sending: Coroutine[Any, Any, str]) -> None:
         """Send in the background; what goes wrong becomes a notice in the panel."""
-        future = session.schedule(sending)
+        future = session.schedule(self._watched(session, sending))
         self.sending[session.id] = future  # the last one: they leave in order
 
         def sent(_: object) -> None:
@@ -165,6 +166,13 @@ class Desk:
                 del self.sending[session.id]
 
         future.add_done_callback(sent)
+
+    async def _watched(self, session: Session, sending: Coroutine[Any, Any, str]) -> str:
+        try:
+            return await sending
+        except CopilotNbError as error:
+            self.failed[session.id] = error
+            raise
 
     def prompt(self, text: str) -> str:
         """The prompt with its ``{name}`` filled in; empty is an error, a name that is none a warning."""
@@ -208,16 +216,19 @@ class Desk:
         """
         from copilot_nb.widgets.progress import wait_line
 
-        if session.id in self.sending:
-            await _done(self.sending[session.id])
         async with wait_line(session):
+            while session.id in self.sending and not session.busy:  # noqa: ASYNC110 - a step or two of the loop
+                await asyncio.sleep(0.01)
             result = await session.wait(timeout=seconds)
         for output in self.outputs:
             if output.session is session and (nobody_there() or not output.finished):
                 output.finish()
         self.outputs = [output for output in self.outputs if output.session is not session]
-        for error in result.errors:
-            say(f"The run ended with an error: {error}")
+        for text in result.errors:
+            say(f"The run ended with an error: {text}")
+        failed = self.failed.pop(session.id, None)
+        if failed is not None:
+            raise failed
 
     def close(self) -> None:
         """End all runs and let go of the logs."""
@@ -250,14 +261,6 @@ async def _send(session: Session, prompt: str, options: Options) -> str:
     if options.autopilot:
         await session.set_mode("autopilot")
     return await session.send(prompt)
-
-
-async def _done(future: Future) -> None:
-    """Wait for a scheduled send, whichever loop it runs on; interrupting the wait does not touch it."""
-    if isinstance(future, asyncio.Future):
-        await asyncio.shield(future)
-    else:
-        await asyncio.shield(asyncio.wrap_future(future))
 
 
 def say(text: str) -> None:
