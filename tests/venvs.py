@@ -103,7 +103,8 @@ def _make(home: Path, version: str) -> None:
 def _run(*commands: list[str]) -> str | None:
     """Run commands in order; what the first that fails says."""
     for command in commands:
-        result = subprocess.run(command, capture_output=True, text=True)
+        env = {**os.environ, "UV_SYSTEM_CERTS": "1"}
+        result = subprocess.run(command, capture_output=True, text=True, env=env)
         if result.returncode:
             return f"{' '.join(command[:4])} … failed:\n{result.stderr[-2000:]}"
     return None
