@@ -198,8 +198,7 @@ async def _dataframe(panel: Panel, args: JSON) -> JSON:
 @_action("events.rows", writes=False)
 async def _rows(panel: Panel, args: JSON) -> JSON:
     sort = (args["sort"][0], bool(args["sort"][1])) if args.get("sort") else ("seq", True)
-    rows = panel.table.window.rows(int(args["start"]), int(args["stop"]), sort=sort, **filter_of(args))
-    return {"rows": clean(rows)}
+    return {"rows": clean(panel.table.rows(int(args["start"]), int(args["stop"]), sort, args))}
 
 
 @_action("event", writes=False)

@@ -6,44 +6,22 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 import anywidget
 import traitlets
 
 from copilot_nb.events import JSON, Event, new_id
 from copilot_nb.fold.items import Turn
-from copilot_nb.state import SessionState
-from copilot_nb.widgets import assets, view
+from copilot_nb.widgets import assets
 from copilot_nb.widgets.actions import Actions
 from copilot_nb.widgets.feed import Feed
+from copilot_nb.widgets.source import Source, facts_of
 from copilot_nb.widgets.table import EventTable
 from copilot_nb.widgets.timeline import Timeline
 
 RATE = 20  # messages a second at most
 SNAPSHOT_CHARS_PER_SECOND = 30_000
-
-
-class Source(Protocol):
-    """What a panel shows: a `Session`, or a log that was read from a file."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def state(self) -> SessionState: ...
-    @property
-    def log(self) -> Any: ...
-    @property
-    def runtime_name(self) -> str: ...
-    @property
-    def model_label(self) -> str: ...
-    @property
-    def model_kind(self) -> str: ...
-    @property
-    def closed(self) -> bool: ...
-
-    def on(self, handler: Callable[[Event], None]) -> Callable[[], None]:
-        """Call back for every event, after the state took it in."""
 
 
 class Panel(anywidget.AnyWidget):
@@ -99,8 +77,8 @@ class Panel(anywidget.AnyWidget):
     def rest(self) -> None:
         """Send no more: its place was taken by the record.
 
-        The model stays, because a page that was reloaded in mid-run still shows it (jupyter-facts Q7): as soon
-        as a view says anything, changes are sent again.
+        The model stays, because a page that was reloaded in mid-run still shows it (jupyter-facts Q7): as
+        soon as a view says anything, changes are sent again.
         """
         self._over = True
         self._flush_quietly()
@@ -144,26 +122,14 @@ class Panel(anywidget.AnyWidget):
             self._snapshot(ended=not state.busy)
 
     def _changed_head(self) -> JSON | None:
-        head = self._facts_now()
+        head = facts_of(self.source)
         if head == self._head:
             return None
         self._head = head
         return {**head, "now": time.time()}
 
-    def _facts_now(self) -> JSON:
-        source = self.source
-        return {
-            **view.head_json(source.state),
-            "session": source.id,
-            "model": source.model_label,
-            "kind": source.model_kind,
-            "runtimeName": source.runtime_name,
-            "readonly": not hasattr(source, "send"),
-            "closed": source.closed,
-        }
-
     def _whole(self) -> JSON:
-        self._head = self._facts_now()
+        self._head = facts_of(self.source)
         head = {**self._head, "now": time.time()}
         return {"seq": self._seq, "head": head, "events": self.source.state.events, **self.feed.tail()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,15 @@ class EventTable:
 
         return EventWindow(self.source.log)
 
+    def rows(self, start: int, stop: int, sort: tuple[str, bool], args: JSON) -> list[JSON]:
+        """Rows of the filtered table; those of events without a text say in words what they hold."""
+        rows = self.window.rows(start, stop, sort=sort, **filter_of(args))
+        for row in rows:
+            words = _WORDS.get(row["type"])
+            if words is not None and not row["summary"] and not row["ephemeral"]:
+                row["summary"] = words(self.source.log.event(row["seq"]).data)
+        return rows
+
     def types(self) -> JSON:
         """``{types: {name: [how many, of them stored]}, all}``."""
         every, stored = self.window.type_counts(), self.window.type_counts(ephemeral=False)
@@ -65,4 +75,22 @@ class EventTable:
         return {"name": name, "n": len(table)}
 
 
+def _queue_words(data: JSON) -> str:
+    lane = f" ({data['lane']})" if data.get("lane") else ""
+    return f"{data.get('op')}{lane} {data.get('prompt') or data.get('reason') or ''}".strip()
+
+
+def _usage_words(data: JSON) -> str:
+    usage = data.get("usage") or {}
+    return f"{usage.get('inputTokens') or 0:,} in, {usage.get('outputTokens') or 0:,} out"
+
+
+_WORDS: dict[str, Callable[[JSON], str]] = {
+    "permission.requested": lambda data: str((data.get("permissionRequest") or {}).get("toolName") or ""),
+    "permission.completed": lambda data: str((data.get("result") or {}).get("kind") or ""),
+    "external_tool.requested": lambda data: str(data.get("toolName") or ""),
+    "session.mode_changed": lambda data: str(data.get("newMode") or ""),
+    "jupyter.queue": _queue_words,
+    "session.usage_record": _usage_words,
+}
 _given: dict[str, Any] = {}  # what was put in variables: these may be replaced, other people's not

@@ -236,6 +236,7 @@ def request_json(request: Request) -> JSON:
         "asked": request.asked_at,
         "name": data.get("toolName") or data.get("kind"),
         "code": cut(code, ARGUMENT_CHARS),
+        "arg": first_line(code),
         "lang": lang,
         "why": data.get("intention") or data.get("toolDescription"),
         "what": data.get("kind"),

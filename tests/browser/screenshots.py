@@ -72,6 +72,8 @@ def tabs(server: LabServer, browser: Browser, folder: Path) -> None:
     for name in ("Session", "Lanes"):
         panel.locator(".cnb-chip.ev").filter(has_text=name).click()
     settle(page)
+    panel.locator(".cnb-ev-row").filter(has_text="permission.requested").last.click()
+    settle(page)
     shot("events", "Events")
     page.js(THEME, "JupyterLab Dark")
     settle(page, 1.5)

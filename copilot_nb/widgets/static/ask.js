@@ -86,6 +86,6 @@ export function askStrip(el, head, go) {
   const ask = head.asks[0];
   el.hidden = !ask;
   if (!ask) return;
-  replace(el, icon("lock", "ask"), h("span", {}, h("code", { text: ask.name || ask.kind }), say("permission.strip"), h("code", { class: "cmd", text: (ask.code || ask.data.question || "").replace(/\s+/g, " ").slice(0, 200) })),
+  replace(el, icon("lock", "ask"), h("span", {}, h("code", { text: ask.name || ask.kind }), say("permission.strip"), h("code", { class: "cmd", text: (ask.arg || ask.data.question || ask.data.message || "").slice(0, 200) })),
     button({ class: "cnb-btn small", onClick: go }, say("permission.review")));
 }
