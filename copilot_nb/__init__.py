@@ -31,6 +31,7 @@ _PUBLIC = {
     "open_session": "session",
     "read_log": "frames",
     "read_logs": "frames",
+    "read_parquet": "frames",
     "resume_session": "session",
     "sessions": "frames",
 }
