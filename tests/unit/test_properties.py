@@ -9,6 +9,7 @@ draining (copilot-cli#4824), a tool call stays unanswered and every later reques
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import tempfile
@@ -24,7 +25,7 @@ from copilot_nb.permissions import Decision
 from copilot_nb.session import Session, open_session
 from copilot_nb.tools.base import Tool, ToolContext, ToolResult
 
-EXAMPLES = 200
+EXAMPLES = 400
 
 # --- what is drawn ------------------------------------------------------------------------------
 
@@ -177,7 +178,8 @@ class Play:
                 if not future.done():
                     future.set_result("finished")
             for request in list(session.state.permissions):
-                await session.respond(request, Decision("approve-once"))
+                with contextlib.suppress(UsageError):  # answered, but not told yet
+                    await session.respond(request, Decision("approve-once"))
             if session.state.queue_paused:
                 await session.queue.set_drain_paused(False)
             await asyncio.sleep(0 if session.busy else 0.001)
