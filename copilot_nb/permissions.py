@@ -40,24 +40,18 @@ class Decision:
     reason: str | None = None
 
 
-Handler = Callable[[JSON], "Decision | None | Awaitable[Decision | None]"]
+Handler = Callable[[JSON], "Decision | Awaitable[Decision | None] | None"]
 """Receives the permission request; None means: ask the person."""
 
 
 def approval_for(request: JSON) -> JSON:
-    """What *allow for this session* covers for a request: the tool for custom tools, else the kind."""
+    """What *allow for this session* covers: the tool, for a shell the very same command, else the kind."""
     kind = request.get("kind", "custom-tool")
     if kind == "custom-tool":
         return {"kind": kind, "toolName": request.get("toolName")}
-    if kind == "shell":
-        return {"kind": kind, "command": first_word(request)}
+    if kind == "shell":  # not its first word: "echo" would then allow "echo; rm -r ."
+        return {"kind": kind, "command": request.get("fullCommandText")}
     return {"kind": kind}
-
-
-def first_word(request: JSON) -> str:
-    """The program a shell request starts."""
-    words = str(request.get("fullCommandText") or "").split(maxsplit=1)
-    return words[0] if words else ""
 
 
 def covers(approval: JSON, request: JSON) -> bool:

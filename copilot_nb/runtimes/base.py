@@ -15,7 +15,7 @@ Mode = Literal["interactive", "plan", "autopilot"]
 
 
 class Emit(Protocol):
-    """Takes an event, and where its line begins in the log file (bytes; negative: not known or not stored)."""
+    """Takes an event, and the byte its line begins at in the log file (negative: not known, not stored)."""
 
     def __call__(self, event: Event, offset: int = -1, /) -> object: ...
 
@@ -28,7 +28,7 @@ class Message:
     Attributes
     ----------
     mode
-        ``immediate`` joins the running run before its next model call; ``enqueue`` waits for a run of its own.
+        ``immediate`` joins the running run before its next model call; ``enqueue`` waits for its own run.
     attachments
         ``{"type": "file" | "directory" | "selection" | "blob", …}`` as the SDK takes them.
     agent_mode, source, display_prompt
@@ -54,7 +54,7 @@ class Queue(Protocol):
     """Looking at and editing what waits (reference §15). Each change is one ``pending_messages.modified``."""
 
     async def pending_items(self) -> JSON:
-        """``{items: [{id, messageId, kind, displayText, …}], steeringMessages: [text], inFlightSteeringCount}``."""
+        """``{items: [{id, messageId, kind, displayText, …}], steeringMessages, inFlightSteeringCount}``."""
 
     async def move_item(self, id: str, to_position: int) -> bool:
         """Move a queue item; False when it was there already."""

@@ -28,7 +28,7 @@ class SessionQueue:
 
     def __call__(self) -> pd.DataFrame:
         """One row per change of the lanes."""
-        return self._session.log.queue()
+        return self._session.log.table("queue")
 
     @property
     def _queue(self) -> Queue:

@@ -17,32 +17,32 @@ class Tables:
 
     def events(self) -> pd.DataFrame:
         """One row per event."""
-        return self.log.events()
+        return self.log.table("events")
 
     def messages(self) -> pd.DataFrame:
         """One row per message that a person or the autopilot sent."""
-        return self.log.messages()
+        return self.log.table("messages")
 
     def runs(self) -> pd.DataFrame:
         """One row per run."""
-        return self.log.runs()
+        return self.log.table("runs")
 
     def turns(self) -> pd.DataFrame:
         """One row per turn: a model call, with its retries, and the tools it asked for."""
-        return self.log.turns()
+        return self.log.table("turns")
 
     def tools(self) -> pd.DataFrame:
         """One row per tool call."""
-        return self.log.tools()
+        return self.log.table("tools")
 
     def permissions(self) -> pd.DataFrame:
         """One row per permission request."""
-        return self.log.permissions()
+        return self.log.table("permissions")
 
     def usage(self) -> pd.DataFrame:
         """One row per model call: tokens and time."""
-        return self.log.usage()
+        return self.log.table("usage")
 
     def errors(self) -> pd.DataFrame:
         """One row per error."""
-        return self.log.errors()
+        return self.log.table("errors")

@@ -10,7 +10,7 @@ from typing import Any
 
 from copilot_nb.errors import CopilotNbError, ToolError
 from copilot_nb.events import JSON
-from copilot_nb.runtimes.engine.secrets import redact
+from copilot_nb.secrets import redact
 from copilot_nb.tools.base import BackgroundTask, Tool, ToolResult
 
 Note = Callable[[str, JSON], None]

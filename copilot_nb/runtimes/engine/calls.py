@@ -17,7 +17,7 @@ from copilot_nb.runtimes.engine.asks import Asks
 from copilot_nb.runtimes.engine.autopilot import TASK_COMPLETE
 from copilot_nb.runtimes.engine.background import Background
 from copilot_nb.runtimes.engine.core import Core
-from copilot_nb.runtimes.engine.secrets import redact
+from copilot_nb.secrets import redact
 from copilot_nb.tools.base import BackgroundTask, Tool, ToolResult
 
 _PATIENCE = 0.5  # seconds a cancelled handler gets to clean up before it is left behind
