@@ -151,7 +151,7 @@ DATETIME = re.compile(r"<current_datetime>[^<]*</current_datetime>\n*")
 
 
 # Keys of a case whose values are words of the case's own language, not what anybody says.
-_NOT_SAID = {"do", "at", "method", "mode", "event", "gate", "gate_after_chunk", "kind", "finish"}
+_NOT_SAID = {"do", "at", "method", "mode", "event", "gate", "gate_after_chunk", "kind", "finish", "name"}
 
 
 def vocabulary(spec: JSON) -> set[str]:
@@ -171,9 +171,8 @@ def vocabulary(spec: JSON) -> set[str]:
                 if key not in _NOT_SAID or not isinstance(item, str):
                     walk(item)
 
-    spelled = ("name", "config", "permissions", "model_script", "actions")
-    walk({key: spec[key] for key in spelled if key in spec})
-    return words | COMMON_WORDS
+    walk({key: spec[key] for key in ("config", "permissions", "model_script", "actions") if key in spec})
+    return words | COMMON_WORDS | {spec["name"]}
 
 
 def elider(words: set[str]) -> Text:
