@@ -63,7 +63,8 @@ class Comparison:
         if self.parted is None:
             return f"The same in all {len(self.turns)} turns."
         turn = self.turns.loc[self.parted]
-        return f"They part at run {turn['run']}, turn {turn['turn']}.\n{self.totals().to_string()}\n{self.diff()}"
+        where = f"They part at run {turn['run']}, turn {turn['turn']}."
+        return "\n".join([where, self.totals().to_string(), self.diff()])
 
 
 def compare(a: Any, b: Any, home: str | Path | None = None) -> Comparison:

@@ -14,6 +14,7 @@ from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.events import Event, to_line
 from copilot_nb.frames import schema, wire
 from copilot_nb.frames.base import EMPTY, Columns
+from copilot_nb.frames.columns import no_gc
 from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, lines_of, source_of
 from copilot_nb.frames.relate import Relations
 
@@ -153,13 +154,14 @@ class Log(Tables):
 
     def _columns(self, rows: int | None = None) -> Columns:
         base = self._base
-        while self._batches is not None and (rows is None or base.rows < rows):
-            batch = next(self._batches, None)
-            if batch is None:
-                self._batches = None
-            else:
-                base.add_batch(batch, self._oddities)
-        base.flush(self._oddities)
+        with no_gc():
+            while self._batches is not None and (rows is None or base.rows < rows):
+                batch = next(self._batches, None)
+                if batch is None:
+                    self._batches = None
+                else:
+                    base.add_batch(batch, self._oddities)
+            base.flush(self._oddities)
         if self._batches is None:
             self._warn()
         return base
@@ -171,12 +173,13 @@ class Log(Tables):
         if len(fold.run_of) < wanted:
             self._fold_batches = self._fold_batches or self._fold_reader.batches()
             self._fold_reader.end = self._reader.position
-            for batch in self._fold_batches:
-                fold.feed(map(_full, batch.lines))
-                if len(fold.run_of) >= wanted:
-                    break
-            else:
-                self._fold_batches = None
+            with no_gc():
+                for batch in self._fold_batches:
+                    fold.feed(map(_full, batch.lines))
+                    if len(fold.run_of) >= wanted:
+                        break
+                else:
+                    self._fold_batches = None
         return fold
 
     @property
@@ -311,7 +314,8 @@ class LiveLog(Tables):
             if not count:
                 return
             events = self._tail[:count]
-            self._base.add_events(events, self._offsets[:count], self._fold)
+            with no_gc():
+                self._base.add_events(events, self._offsets[:count], self._fold)
             keep_all = self.path is None
             self._kept.extend(e for e in events if (keep_all or e.ephemeral is True) and e.type not in EMPTY)
             del self._tail[:count], self._offsets[:count]
