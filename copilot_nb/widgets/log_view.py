@@ -21,7 +21,6 @@ from copilot_nb.state import SessionState
 if TYPE_CHECKING:
     import pandas as pd
 
-    from copilot_nb.frames.base import Columns
     from copilot_nb.widgets.panel import Panel
 
 
@@ -68,8 +67,9 @@ class LogView(Tables):
     def __repr__(self) -> str:
         return f"<copilot_nb log {self.id}: {len(self.state.runs)} runs, {len(self.state.turns)} turns>"
 
-    def _columns(self, rows: int | None = None) -> Columns:
-        return self.log._columns(rows)
+    def table(self, name: str) -> pd.DataFrame:
+        """A table by name, of the log."""
+        return self.log.table(name)
 
     def _events(self, offset: int, *, slim: bool = True) -> Iterator[Event]:
         """The file's events from an offset on (from the next line, if it is within one)."""

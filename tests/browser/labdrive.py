@@ -73,6 +73,7 @@ OTHERS = (
     "Failed to load resource",
     "No provider for: @jupyter",
     "Connection lost, reconnecting",
+    "[anywidget] Failed to initialize model",  # its own clock of 2 s, on a busy machine; the model comes later
 )
 
 
@@ -203,7 +204,7 @@ class Browser:
         page.set_default_timeout(60_000)
         lab = LabPage(self, server, page, name, app)
         page.on("console", lab.heard)
-        page.on("pageerror", lambda error: lab.errors.append(f"pageerror: {error}"))
+        page.on("pageerror", lab.failed)
         where = f"lab/tree/{name}?reset" if app == "lab" else f"notebooks/{name}"
         page.goto(f"{server.url}/{where}")
         lab.ready(wait_kernel)
@@ -237,6 +238,11 @@ class LabPage:
         """Keep what the console says that could be ours."""
         if message.type == "error" and not any(word in message.text for word in OTHERS):
             self.errors.append(f"{message.text} {message.location.get('url', '')}"[:600])
+
+    def failed(self, error) -> None:
+        """An exception on the page that nobody caught."""
+        if not any(word in str(error) for word in OTHERS):
+            self.errors.append(f"pageerror: {error}"[:600])
 
     def ready(self, kernel: bool = True) -> None:
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 START = """text = [f'tok{n:05d} ' for n in range(6000)] + ['END']
-session = held.start([{'text': text, 'chunk_delay_s': 0.004}, 'Two.'])
+session = held.start([{'text': text, 'chunk_delay_s': 0.006}, 'Two.'])
 panel = session.panel()
 panel"""
 
@@ -17,8 +17,8 @@ def test_sixty_lost_messages(notebook):
     page.until(lambda: "tok00040" in panel.inner_text())
 
     def lose():
-        page.js("window.__drop(3)")
-        page.page.wait_for_timeout(250)
+        page.js("window.__drop(8)")
+        page.page.wait_for_timeout(500)
         return page.sockets()["dropped"] >= 60
 
     page.until(lose, "60 are lost", 90)
