@@ -33,7 +33,7 @@ class Row:
     goal: str = ""
     reached: bool | None = None
     spread: tuple[float, float] = (0.0, 0.0)
-    ours: float = 0.0
+    ours: float | None = None
     theirs: float | None = None
     unit: str = ""
     measure: str = "cpu"
@@ -116,10 +116,10 @@ def cells(row: Row) -> tuple[str, ...]:
     ratio = f"{number(row.ratio)} {row.unit}" if in_unit else number(row.ratio)
     spread = f"{number(row.spread[0])} to {number(row.spread[1])}" if row.rounds > 1 else ""
     reached = {True: "yes", False: "NO", None: ""}[row.reached]
-    theirs = "" if row.theirs is None else f"{number(row.theirs)} {row.unit}"
+    theirs = "" if row.theirs is None else f"{number(row.theirs)} {row.unit}".strip()
     goal = row.goal.replace("<=", "≤").replace(">=", "≥")
     name = row.name + (f" ({row.note})" if row.note else "")
-    ours = row.shown or f"{number(row.ours)} {row.unit}"
+    ours = row.shown or f"{number(row.ours)} {row.unit}".strip()
     return name, row.measure, row.peer, ratio, spread, goal, reached, ours, theirs
 
 
