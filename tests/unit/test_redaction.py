@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from copilot_nb.runtimes.engine.secrets import redact
+from copilot_nb.secrets import redact
 
 
 @pytest.fixture
@@ -20,7 +20,8 @@ def environment() -> Iterator[None]:
 
 def test_values_of_secret_names_become_their_names(environment: None) -> None:
     """A model that prints the environment would send the keys to its provider and write them to the log."""
-    os.environ.update(MY_API_KEY="sk-0123456789", Some_token="t0k3n-t0k3n", PLAIN="plain words", PIN_KEY="1234")
+    os.environ.update(MY_API_KEY="sk-0123456789", Some_token="t0k3n-t0k3n")
+    os.environ.update(PLAIN="plain words", PIN_KEY="1234")
     text = redact("sk-0123456789 t0k3n-t0k3n plain words 1234")
     assert text == "[value of MY_API_KEY] [value of Some_token] plain words 1234"
 
