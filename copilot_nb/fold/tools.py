@@ -18,7 +18,7 @@ def _tool_start(state: Fold, data: JSON, event: Event) -> None:
     if turn is None or turn.t1 is not None:
         turn = state._live_turn(event)
     name = str(data.get("toolName", ""))
-    tool = Tool(f"c{len(state.tools)}-{turn.key}", call, name, data.get("arguments"), turn.run, turn.n, at)
+    tool = Tool(f"c{len(turn.tools)}-{turn.key}", call, name, data.get("arguments"), turn.run, turn.n, at)
     state.tools[call] = tool
     turn.tools.append(tool)
     state.touched = turn

@@ -5,6 +5,7 @@ Every view of a panel gets the same numbered stream, so the kernel knows what ea
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from copilot_nb.fold.items import Item, Run, Tool, Turn
 from copilot_nb.state import SessionState
 from copilot_nb.widgets import view
 
+_NEW = 200  # new items stand among so many last ones of their run
 WINDOW = 60  # items that a view starts with; earlier ones come when the reader scrolls up
 
 
@@ -37,6 +39,7 @@ class _Text:
 class _Live:
     """What views have of one turn."""
 
+    turn: Turn
     text: _Text
     think: _Text
     facts: JSON
@@ -55,30 +58,61 @@ class Feed:
         self.state = state
         self.dirty: dict[Item, None] = {}
         self._live: dict[str, _Live] = {}
-        self._run: JSON = {}
+        self._runs: dict[int, JSON] = {}  # what views have of runs that were open when it was sent
 
     def flush(self) -> list[list[Any]]:
-        """The operations since the last flush."""
+        """The operations since the last flush, in reading order."""
+        for live in self._live.values():  # closed by what came next, not by an event of its own
+            if live.facts["t1"] is None and live.turn.t1 is not None:
+                self.dirty[live.turn] = None
         items, self.dirty = self.dirty, {}
         ops: list[list[Any]] = []
-        for item in items:
+        for number in list(self._runs):
+            self._run(number, ops)
+        places = self._places(items)
+        fresh = {view.key_of(item) for item in items if places.get(id(item), (0, -1))[1] >= 0}
+        fresh -= self._live.keys()
+        for item in sorted(items, key=lambda item: places.get(id(item), (getattr(item, "run", 0) or 0, -1))):
+            if isinstance(item, Run):
+                continue
+            if item.run is not None:
+                self._run(item.run, ops)
+            before = self._next(item, places, fresh)
+            fresh.discard(view.key_of(item))
             if isinstance(item, Turn):
-                self._turn(item, ops)
+                self._turn(item, before, ops)
             else:
-                ops.append(["item", view.item_json(item), self._next(item)])
-        run = view.run_json(self.state.run) if self.state.run is not None else self._run
-        if run != self._run:
-            self._run = run
-            ops.insert(0, ["item", run, None])
+                ops.append(["item", view.item_json(item), before])
+        if self.state.run is not None:
+            self._run(self.state.run.n, ops)
         return ops
 
-    def _turn(self, turn: Turn, ops: list[list[Any]]) -> None:
+    def _run(self, number: int, ops: list[list[Any]]) -> None:
+        """A run's header, if it changed; those that are over are not looked at again."""
+        run = view.run_json(self.state.runs[number - 1])
+        if self._runs.get(number) == run:
+            return
+        ops.append(["item", run, None])
+        self._runs[number] = run
+        for old in [n for n, sent in self._runs.items() if sent["t1"] is not None and n < number]:
+            del self._runs[old]
+
+    def _places(self, items: Iterable[Item]) -> dict[int, tuple[int, int]]:
+        """Run and place of each item that is among the last of its run, where new ones are."""
+        places = {}
+        for number in {item.run for item in items if not isinstance(item, Run) and item.run is not None}:
+            members = self.state.runs[number - 1].items
+            first = max(0, len(members) - _NEW)
+            places.update({id(members[k]): (number, k) for k in range(first, len(members))})
+        return places
+
+    def _turn(self, turn: Turn, before: str | None, ops: list[list[Any]]) -> None:
         live = self._live.get(turn.key)
         if live is None:
             if len(self._live) > 8:
                 self._live.pop(next(iter(self._live)))
             self._live[turn.key] = self._known(turn)
-            ops.append(["item", view.turn_json(turn), self._next(turn)])
+            ops.append(["item", view.turn_json(turn), before])
             return
         text, replace = live.text.news(turn.text)
         if text or replace:
@@ -89,7 +123,7 @@ class Feed:
         facts = view.turn_json(turn, whole=False)
         if facts != live.facts:
             live.facts = facts
-            ops.append(["item", facts, self._next(turn)])
+            ops.append(["item", facts, before])
         for tool in turn.tools:
             self._tool(turn, tool, live, ops)
 
@@ -107,22 +141,19 @@ class Feed:
 
     def _known(self, turn: Turn) -> _Live:
         text, think = _Text(turn.text, len(turn.text)), _Text(turn.reasoning, len(turn.reasoning))
-        live = _Live(text, think, view.turn_json(turn, whole=False))
+        live = _Live(turn, text, think, view.turn_json(turn, whole=False))
         for tool in turn.tools:
             live.tools[tool.key] = _print(tool)
             live.outputs[tool.key] = _Text(tool.output, len(tool.output))
         return live
 
-    def _next(self, item: Item) -> str | None:
-        """The key of the item behind this one in its run; a steer stands before the turn it landed in."""
-        run = getattr(item, "run", None)
-        if run is None or isinstance(item, Run):
+    def _next(self, item: Item, places: dict[int, tuple[int, int]], fresh: set[str]) -> str | None:
+        """The key of the first item behind this one that views have already."""
+        number, place = places.get(id(item), (0, -1))
+        if place < 0:
             return None
-        items = self.state.runs[run - 1].items
-        for place in range(len(items) - 1, max(-1, len(items) - 40), -1):
-            if items[place] is item:
-                return view.key_of(items[place + 1]) if place + 1 < len(items) else None
-        return None
+        behind = self.state.runs[number - 1].items[place + 1 :]
+        return next((key for key in map(view.key_of, behind) if key not in fresh), None)
 
     # --- windows on the conversation ---
 

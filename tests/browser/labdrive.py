@@ -73,7 +73,7 @@ OTHERS = (
     "Failed to load resource",
     "No provider for: @jupyter",
     "Connection lost, reconnecting",
-    "[anywidget] Failed to initialize model",  # its own clock of 2 s, on a busy machine; the model comes later
+    "[anywidget] Failed to initialize model",  # its own clock, on a busy machine: it comes later
 )
 
 
