@@ -17,6 +17,7 @@ from copilot_nb.frames.columns import NA, Clock, Codes, Numbers, Texts, parse_ti
 from copilot_nb.frames.known import KNOWN_TYPES
 from copilot_nb.frames.reading import Batch
 from copilot_nb.frames.relate import Relations
+from copilot_nb.frames.wire import Failure, Result
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,7 +159,7 @@ class Columns:
         datas: Sequence[wire.Data],
         agents: Sequence[Any],
         ephemeral: Sequence[Any],
-    ) -> tuple[list[str | None], Sequence[str | None]]:
+    ) -> tuple[Sequence[str | None], Sequence[str | None]]:
         """The columns of numbers; texts and interaction ids are left to the caller."""
         count, first = len(types), self.rows
         turns, interactions, tools, contents, results, usages, errors, messages, summaries, ins, outs = zip(
@@ -171,24 +172,53 @@ class Columns:
         except TypeError:  # an object or array as turnId
             del self.turns[first:]
             self.turns.extend([turn_number(turn) for turn in turns])
+        column_in, column_out = self.input, self.output
         for row, usage in enumerate(usages, first):
             if usage is not None:
-                self._set_tokens(row, usage.inputTokens, usage.outputTokens)
+                value = usage.inputTokens
+                if value is not None and -wire.I64 < value < wire.I64:
+                    column_in[row] = value
+                value = usage.outputTokens
+                if value is not None and -wire.I64 < value < wire.I64:
+                    column_out[row] = value
         if ins.count(None) + outs.count(None) < 2 * count:
             for row, (tokens_in, tokens_out) in enumerate(zip(ins, outs, strict=True), first):
                 if tokens_in is not None or tokens_out is not None:
                     self._set_tokens(row, tokens_in, tokens_out)
         texts: Sequence[Any] = contents
-        for others in (results, errors, messages, summaries):
+        if results.count(None) < count:
+            texts = [
+                text
+                if text is not None or result is None
+                else result.content
+                if type(result) is Result
+                else result
+                for text, result in zip(texts, results, strict=True)
+            ]
+        if errors.count(None) < count:
+            texts = [
+                text
+                if text is not None or error is None
+                else error.message
+                if type(error) is Failure
+                else error
+                for text, error in zip(texts, errors, strict=True)
+            ]
+        for others in (messages, summaries):
             if others.count(None) < count:
                 texts = [other if text is None else text for text, other in zip(texts, others, strict=True)]
-        return [text if text is None or type(text) is str else _spell(text) for text in texts], interactions
+        if not _PLAIN.issuperset(map(type, texts)):
+            texts = [wire.as_text_or_none(text) for text in texts]
+        return texts, interactions
 
     def _common(self, types: Sequence[str], agents: Sequence[Any], ephemeral: Sequence[Any]) -> None:
         count = len(types)
         self.types.extend(map(self.type_codes.__getitem__, types))
-        self.agents.extend(map(self.agent_codes.__getitem__, agents))
-        self.ephemeral += bytes(map(bool, ephemeral))
+        if agents.count(None) == count:
+            self.agents.extend(_NONE * count)
+        else:
+            self.agents.extend(map(self.agent_codes.__getitem__, agents))
+        self.ephemeral += bytes(count) if ephemeral.count(None) == count else bytes(map(bool, ephemeral))
         self.input.extend(_NAS * count)
         self.output.extend(_NAS * count)
         self.rows += count
@@ -223,22 +253,14 @@ def _other_text(get: Callable[[str], Any]) -> Any:
     """What stands for the content of an event that has none: the same order as in `Columns._add`."""
     for key, part in (("result", "content"), ("error", "message"), ("message", ""), ("summary", "")):
         value = get(key)
+        if part and value is not None and not isinstance(value, str):
+            value = value.get(part) if isinstance(value, Mapping) else None
         if value is not None:
-            if not part or isinstance(value, str):
-                return value
-            return value.get(part) if isinstance(value, Mapping) else None
+            return value
     return None
 
 
-def _spell(value: Any) -> str | None:
-    """The text of a result, of an error, or of a value that is no text."""
-    if isinstance(value, wire.Result):
-        value = value.content
-    elif isinstance(value, wire.Failure):
-        value = value.message
-    return wire.as_text_or_none(value)
-
-
+_PLAIN: Final = frozenset({str, type(None)})
 _NAS: Final = array("q", [NA])
 _NONE: Final = array("i", [-1])
 EMPTY: Final = frozenset(

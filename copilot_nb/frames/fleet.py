@@ -208,14 +208,16 @@ class DaskFleet(Logs, NamedTables):
             raise UsageError("For the dask engine: pip install 'copilot-nb[fleet]'") from None
         if name not in schema.LOG_TABLES:
             raise UsageError(f"There is no table {name!r}; there are {', '.join(schema.LOG_TABLES)}.")
-        return dd.from_map(_partition, self.paths, table=name, meta=with_session(name))
+        return dd.from_map(  # type: ignore[no-untyped-call]
+            _partition, self.paths, table=name, meta=with_session(name)
+        )
 
     def files(self) -> pd.DataFrame:
         """One row per file, counted by the workers."""
         from dask.base import compute
         from dask.delayed import delayed
 
-        rows = compute(*[delayed(count_lines)(path) for path in self.paths])
+        rows = compute(*[delayed(count_lines)(path) for path in self.paths])  # type: ignore[no-untyped-call]
         return _file_table(list(rows))
 
 

@@ -20,7 +20,7 @@ from copilot_nb.frames import wire
 from copilot_nb.frames.wire import NotAnEvent
 from copilot_nb.store import EVENTS, session_folder
 
-BLOCK: Final = 1 << 18  # bytes; larger blocks leave the processor's cache and are slower
+BLOCK: Final = 1 << 16  # bytes; larger blocks leave the processor's cache and are slower
 _BLANK: Final = b" \t\r\n"
 
 
@@ -120,7 +120,7 @@ def open_plain(path: Path) -> IO[bytes]:
     if path.suffix == ".gz":
         import gzip
 
-        return gzip.open(path)
+        return gzip.open(path)  # type: ignore[return-value]  # reads like one
     if path.suffix == ".zst":
         import pyarrow as pa
 
@@ -266,8 +266,12 @@ class Reader:
         return BLOCK if self.end is None else max(0, min(BLOCK, self.end - self.position - waiting))
 
     def _batch(self, block: bytes) -> Batch:
+        import numpy as np
+
         offset, number = self.position, self.line
-        count = block.count(b"\n")
+        count = int(
+            np.count_nonzero(np.frombuffer(block, np.uint8) == 10)
+        )  # many hits: quicker than bytes.count
         self.position += len(block)
         self.line += count
         lines = None
