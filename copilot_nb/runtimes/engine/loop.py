@@ -207,7 +207,7 @@ class Loop:
         if not calls:
             asked = core.history.messages[-1]
             core.history.add_assistant(reply.text, (), reply.reasoning, core.config.streaming)
-            if not reply.text and asked["role"] == "user" and asked is not run.nudge:
+            if not reply.text and asked is core.history.said:
                 core.history.run_start = None  # what the model saw stays as it was
                 raise CallFailed(ModelError(words.EMPTY_REPLY), "query")
             return "done"

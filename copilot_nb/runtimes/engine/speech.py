@@ -26,7 +26,6 @@ class Run:
     turn: int = 0
     tokens: int = 0
     first_event: str | None = None
-    nudge: JSON | None = None
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -114,7 +113,7 @@ class Speech:
         data |= {"messageId": run.message_id, "delivery": "idle", "agentMode": "autopilot", **run.where}
         self._core.stored("user.message", {**data, "isAutopilotContinuation": True})
         self._core.history.add_user(text)
-        run.nudge = self._core.history.messages[-1]
+        run.agent_mode = "autopilot"  # to its end, whatever becomes of the session's mode (reference §9)
 
     def _notice(self, run: Run, notice: JSON) -> None:
         """The end of a background task, and its output as if the model had asked for it (reference §3)."""
