@@ -8,6 +8,7 @@ const MOST = 12_000_000; // px; browsers cap the height of an element, so above 
 const GROUPS = ["user", "assistant", "tool", "permission", "session", "lanes", "other"];
 const COLUMNS = ["time", "delta", "type", "turn", "tool", "ms", "tokens", "summary"];
 const WIDTHS = { time: "64px", delta: "48px", type: "minmax(96px, 168px)", turn: "32px", tool: "84px", ms: "56px", tokens: "56px", summary: "minmax(0, 1fr)" };
+const NUMBERS = new Set(["time", "delta", "turn", "ms", "tokens"]);
 const SORTS = { time: "seq", type: "type", turn: "turn", tool: "tool", ms: "ms", tokens: "tokens", summary: "summary" };
 
 export function groupOf(type) {
@@ -47,6 +48,10 @@ export class EventsView {
     this.scroll = h("div", { class: "cnb-ev-scroll", tabindex: 0, role: "rowgroup", "aria-label": say("events.grid") }, this.space);
     this.scroll.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.scroll.addEventListener("keydown", e => this.key(e));
+    this.space.addEventListener("click", event => {
+      const i = Number(event.target.closest(".cnb-ev-row")?.dataset.i ?? -1), e = this.rowNow(i);
+      if (e) this.choose(e, i);
+    });
     this.table = h("div", { class: "cnb-ev-table", role: "grid", "aria-label": say("tab.events") }, h("div", { role: "rowgroup" }, this.head), this.scroll);
     this.sheet = h("div", { class: "cnb-ev-sheet" }, this.none, this.table);
     this.detail = h("aside", { class: "cnb-ev-detail", "aria-label": say("events.details"), tabindex: 0 });
@@ -132,6 +137,7 @@ export class EventsView {
   }
 
   row(i) { return i < 0 ? null : this.page(Math.floor(i / PAGE))?.[i % PAGE] ?? null; }
+  rowNow(i) { return i < 0 ? null : this.pages.get(Math.floor(i / PAGE))?.[i % PAGE] ?? null; }
 
   // --- drawing ---
   heads() {
@@ -144,6 +150,8 @@ export class EventsView {
         key ? h("button", { type: "button", onClick: () => this.order(key) }, label, on && key !== "seq" || (on && !this.sort[1]) ? icon(this.sort[1] ? "up" : "down") : null) : label);
     }));
     this.columns = columns;
+    this.pool = [];
+    this.space.replaceChildren();
   }
 
   tally() {
@@ -184,41 +192,76 @@ export class EventsView {
     if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.paint(); });
   }
 
+  // The few rows in sight are kept and filled anew; what they show is fetched when the scrolling slows down.
   paint() {
     if (!this.types || !this.scroll.clientHeight) return;
     const high = Math.ceil(this.scroll.clientHeight / ROW);
     const a = Math.max(0, Math.min(this.first() - 4, this.count - high - 4)), b = Math.min(this.count, a + high + 9);
     const shift = this.scale > 1 ? this.scroll.scrollTop - this.top() : 0;
-    const rows = [];
-    for (let i = a; i < b; i += 1) rows.push(this.line(i, i * ROW + shift));
-    this.space.replaceChildren(...rows);
+    while (this.pool.length < b - a) this.pool.push(this.makeRow());
+    for (const row of this.pool.splice(Math.max(0, b - a))) row.el.remove();
+    for (let i = a; i < b; i += 1) this.fill(this.pool[i - a], i, i * ROW + shift);
     this.none.hidden = this.count > 0;
+    this.sight = [a, b];
+    if (!this.waiting) this.waiting = setTimeout(() => { this.waiting = 0; this.look(); }, 50);
+  }
+
+  look() {
+    const [a, b] = this.sight;
+    if (a >= b) return;
     this.page(Math.floor(a / PAGE));
-    this.page(Math.floor(Math.max(0, b - 1) / PAGE));
+    this.page(Math.floor((b - 1) / PAGE));
   }
 
-  line(i, top) {
-    const e = this.row(i);
-    const props = { class: "cnb-ev-row", role: "row", "aria-rowindex": i + 2, style: `top:${top}px` };
-    if (!e) return h("div", { ...props, class: "cnb-ev-row wait" }, h("span", { role: "gridcell", class: "c-type", text: "…" }));
-    const on = this.picked?.seq === e.seq;
-    const bad = e.type === "session.error" || /^(?:failed|error)\b/.test(e.summary || "");
-    return h("div", { ...props, class: `cnb-ev-row${on ? " on" : ""}${e.ephemeral ? " eph" : ""}${bad ? " bad" : ""}`, "aria-selected": String(on), onClick: () => this.choose(e, i) }, this.columns.map(name => this.cell(name, e, i)));
+  makeRow() {
+    const cells = this.columns.map(name => h("span", { role: "gridcell", class: `c-${name}${NUMBERS.has(name) ? " cnb-num" : ""}` }));
+    const row = { el: h("div", { class: "cnb-ev-row", role: "row" }, cells), cells };
+    const type = this.columns.indexOf("type");
+    row.dot = h("i", { class: "cnb-dot" });
+    row.type = document.createTextNode("");
+    cells[type].append(row.dot, row.type);
+    this.space.append(row.el);
+    return row;
   }
 
-  cell(name, e, i) {
-    const props = { role: "gridcell", class: `c-${name}` };
-    if (name === "time") return h("span", { ...props, class: "c-time cnb-num", title: e.time == null ? null : clockMs((this.ctx.store.head.started ?? 0) + e.time), text: e.time?.toFixed(3) ?? "" });
+  fill(row, i, top) {
+    const e = this.rowNow(i);
+    row.el.style.transform = `translateY(${top}px)`;
+    row.i = i;
+    const print = e && `${e.seq} ${this.picked?.seq === e.seq} ${this.rowNow(i - 1)?.seq}`;
+    if (row.print === print && print) return;
+    row.print = print;
+    row.el.dataset.i = i;
+    row.el.setAttribute("aria-rowindex", i + 2);
+    const on = Boolean(e) && this.picked?.seq === e.seq;
+    const bad = e && (e.type === "session.error" || /^(?:failed|error)\b/i.test(e.summary || ""));
+    row.el.className = `cnb-ev-row${e ? "" : " wait"}${on ? " on" : ""}${e?.ephemeral ? " eph" : ""}${bad ? " bad" : ""}`;
+    row.el.setAttribute("aria-selected", String(on));
+    this.columns.forEach((name, k) => {
+      if (name === "type") {
+        row.type.data = e ? e.type : "…";
+        row.dot.dataset.g = e ? groupOf(e.type) : "other";
+        return;
+      }
+      const text = e ? this.text(name, e, i) : "";
+      if (row.cells[k].textContent !== text) row.cells[k].textContent = text;
+      if (name === "delta") row.cells[k].classList.toggle("big", text.length > 1 && parseFloat(text) >= 1);
+      if (name === "time" && e?.time != null) row.cells[k].title = clockMs((this.ctx.store.head.started ?? 0) + e.time);
+    });
+  }
+
+  text(name, e, i) {
+    if (name === "time") return e.time?.toFixed(3) ?? "";
     if (name === "delta") {
-      const before = this.row(i - 1);
-      const d = before?.time != null && e.time != null && this.sort[0] === "seq" ? Math.abs(e.time - before.time) : null;
-      return h("span", { ...props, class: `c-delta cnb-num${d >= 1 ? " big" : ""}`, text: d == null ? "" : `+${d < 10 ? d.toFixed(2) : d.toFixed(1)}` });
+      const before = this.rowNow(i - 1);
+      if (before?.time == null || e.time == null || this.sort[0] !== "seq") return "";
+      const d = Math.abs(e.time - before.time);
+      return `+${d < 10 ? d.toFixed(2) : d.toFixed(1)}`;
     }
-    if (name === "type") return h("span", props, h("i", { class: "cnb-dot", "data-g": groupOf(e.type) }), e.type);
-    if (name === "turn") return h("span", { ...props, class: "c-turn cnb-num", text: e.turn == null ? "" : `${(e.run ?? 0) + 1}.${e.turn + 1}` }); // both count from 0 in the log's tables
-    if (name === "summary") return h("span", { ...props, text: (e.summary || "").replace(/\n/g, " ⏎ ").slice(0, 400) });
+    if (name === "turn") return e.turn == null ? "" : `${(e.run ?? 0) + 1}.${e.turn + 1}`; // both count from 0 in the log's tables
+    if (name === "summary") return (e.summary || "").replace(/\n/g, " ⏎ ").slice(0, 300);
     const value = e[name];
-    return h("span", { ...props, class: `c-${name} cnb-num`, text: value == null ? "" : typeof value === "number" ? Math.round(value).toLocaleString("en") : String(value) });
+    return value == null ? "" : typeof value === "number" ? Math.round(value).toLocaleString("en") : String(value);
   }
 
   // --- doing ---
@@ -306,7 +349,7 @@ export class EventsView {
     if (done) this.ctx.composer.fail(say("events.dataframeDone", done));
   }
 
-  close() { clearTimeout(this.timer); cancelAnimationFrame(this.frame); }
+  close() { clearTimeout(this.timer); clearTimeout(this.waiting); cancelAnimationFrame(this.frame); }
 }
 
 // A value as a tree that opens; long texts are cut on screen, the copy button has them whole.

@@ -85,11 +85,18 @@ export class Timeline {
 
   soon() {
     if (this.frame) return;
-    this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      if (this.data.live || !this.drawing?.move(this.win)) return this.draw(0.5);
+      clearTimeout(this.rest);
+      this.rest = setTimeout(() => this.draw(), 160); // labels and the strip above, once it stands still
+    });
   }
 
-  draw() {
+  draw(margin = 0) {
     if (!this.data) return;
+    clearTimeout(this.rest);
+    if (margin) this.rest = setTimeout(() => this.draw(), 160);
     const nothing = !this.data.count && !this.data.messages.length;
     this.empty.hidden = !nothing;
     this.over.hidden = this.plot.hidden = nothing;
@@ -99,10 +106,10 @@ export class Timeline {
     else if (this.following && this.data.live) { const d = this.win[1] - this.win[0]; this.win = [Math.max(full[0], now + d * 0.06 - d), Math.max(full[0] + d, now + d * 0.06)]; }
     if (this.data.columns) this.columnsFor = this.data.to - this.data.from;
     const focused = this.plot.contains(document.activeElement);
-    this.drawing = new Drawing({ width: this.width(), win: this.win, data: this.data, now, picked: this.picked, ids: this.ids, on: { tip: (i, e) => this.tip(i, e), pick: i => this.pick(i), focus: i => this.focus(i) } });
+    this.drawing = new Drawing({ width: this.width(), win: this.win, data: this.data, now, picked: this.picked, ids: this.ids, margin, on: { tip: (i, e) => this.tip(i, e), pick: i => this.pick(i), focus: i => this.focus(i) } });
     this.plot.replaceChildren(this.drawing.svg());
     const { W, L, R } = this.drawing;
-    replace(this.over, overview({ width: W, left: L, right: R, over: this.data.over, full, win: this.win, now, live: this.data.live }));
+    if (!margin || !this.over.firstChild) replace(this.over, overview({ width: W, left: L, right: R, over: this.data.over, full, win: this.win, now, live: this.data.live }));
     if (!this.picked || !this.plot.querySelector(".picked")) this.drawing.bars.find(i => i.row === "turns")?.node.setAttribute("tabindex", "0");
     if (focused) this.plot.querySelector(".picked")?.focus({ preventScroll: true });
     this.follow.hidden = !this.data.live;
@@ -218,5 +225,5 @@ export class Timeline {
     addEventListener("pointerup", up);
   }
 
-  close() { cancelAnimationFrame(this.frame); clearTimeout(this.later); }
+  close() { cancelAnimationFrame(this.frame); clearTimeout(this.rest); clearTimeout(this.later); }
 }

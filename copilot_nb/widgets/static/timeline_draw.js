@@ -52,8 +52,11 @@ export function pack(list) {
 }
 
 export class Drawing {
-  constructor({ width, win, data, now, picked, ids, on }) {
+  // `margin` is drawn on both sides of what is in sight, in widths of it: moving within it needs no new drawing.
+  constructor({ width, win, data, now, picked, ids, on, margin = 0 }) {
     Object.assign(this, { W: width, win, data, now, picked, ids, on });
+    const d = (win[1] - win[0]) * margin;
+    this.drawn = [win[0] - d, win[1] + d];
     this.L = width < 520 ? 48 : 64;
     this.R = 8;
     this.span = win[1] - win[0];
@@ -64,9 +67,9 @@ export class Drawing {
 
   svg() {
     const { data, now, W } = this;
-    this.bars = bars(data, now).filter(i => i.b >= this.win[0] && i.a <= this.win[1]);
+    this.bars = bars(data, now).filter(i => i.b >= this.drawn[0] && i.a <= this.drawn[1]);
     const lanes = pack(this.bars.filter(i => i.row === "tools"));
-    this.marks = marks(data, now).filter(m => m.until >= this.win[0] && m.sent <= this.win[1]);
+    this.marks = marks(data, now).filter(m => m.until >= this.drawn[0] && m.sent <= this.drawn[1]);
     const steers = this.marks.filter(m => m.mode === "steer"), queued = this.marks.filter(m => m.mode !== "steer");
     this.place(this.marks);
     this.rows = {};
@@ -81,16 +84,23 @@ export class Drawing {
     row("context", 1, 32, 0);
     this.H = y + 6;
     const svg = g("svg", { width: W, height: this.H, viewBox: `0 0 ${W} ${this.H}`, role: "group", "aria-label": say("timeline.label") });
-    const plot = g("g", { "clip-path": `url(#${this.ids.clip})` });
-    svg.append(this.defs());
+    const plot = (this.moving = g("g"));
+    svg.append(this.defs(), g("g", { "clip-path": `url(#${this.ids.clip})` }, plot));
     this.grid(svg, plot);
-    svg.append(plot);
     this.context(plot);
     if (data.columns) this.columns(plot);
     for (const item of this.bars) plot.append(this.bar(item));
     for (const m of [...queued, ...steers]) plot.append(this.mark(m));
     if (this.live) this.nowLine(svg, plot);
     return svg;
+  }
+
+  // Show another window of the same width by moving what is drawn; false when that does not reach.
+  move(win) {
+    const same = Math.abs(win[1] - win[0] - this.span) < this.span * 1e-6;
+    if (!same || win[0] < this.drawn[0] || win[1] > this.drawn[1]) return false;
+    this.moving.setAttribute("transform", `translate(${((this.win[0] - win[0]) / this.span) * (this.W - this.L - this.R)},0)`);
+    return true;
   }
 
   defs() {
@@ -104,9 +114,9 @@ export class Drawing {
     const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200, 86400];
     const step = steps.find(k => (k / this.span) * (W - L - R) >= 64) || 172800;
     const words = t => (step < 1 ? `${t.toFixed(1)} s` : step < 60 ? `${Math.round(t)} s` : step < 3600 ? `${Math.round(t / 60)} min` : `${Math.round(t / 3600)} h`);
-    for (let t = Math.ceil(Math.max(0, this.win[0]) / step) * step; t <= this.win[1]; t += step) {
+    for (let t = Math.ceil(Math.max(0, this.drawn[0]) / step) * step; t <= this.drawn[1]; t += step) {
       plot.append(g("line", { x1: this.x(t), x2: this.x(t), y1: 22, y2: H - 6, class: "grid" }));
-      if (!this.live || Math.abs(this.x(t) - this.x(this.now)) > 46) svg.append(g("text", { x: this.x(t), y: 13, class: "tick", "text-anchor": "middle", text: words(t) }));
+      if (!this.live || Math.abs(this.x(t) - this.x(this.now)) > 46) plot.append(g("text", { x: this.x(t), y: 13, class: "tick", "text-anchor": "middle", text: words(t) }));
     }
     for (const name of ["steers", "runs", "tools", "context"]) {
       const y = rows[name].y - (name === "runs" || name === "steers" ? 4 : 5);
@@ -155,7 +165,7 @@ export class Drawing {
 
   bar(i) {
     const row = this.rows[i.row], y = row.y + Math.min(i.lane || 0, 7) * row.h, h = row.h - 4;
-    const x0 = Math.max(this.x(i.a), this.L - 4), x1 = Math.min(this.x(i.b), this.W), w = Math.max(2, x1 - x0);
+    const x0 = Math.max(this.x(i.a), this.x(this.drawn[0]) - 4), x1 = Math.min(this.x(i.b), this.x(this.drawn[1]) + this.R), w = Math.max(2, x1 - x0);
     const inset = i.row === "turns" ? 1 : 0;
     const picked = this.picked?.key === i.key && this.picked?.row === i.row;
     const node = g("g", { class: `bar ${i.kind}${i.live ? " live" : ""}${picked ? " picked" : ""}`, tabindex: picked ? 0 : -1, role: "img", "aria-label": `${i.title}, ${say("timeline.to", { a: secs1(i.a), b: secs1(i.b) })}` });
