@@ -23,8 +23,6 @@ class History:
     ----------
     user_texts
         What people wrote, word for word, for the summary of a compaction.
-    said
-        The last message that a person wrote; a nudge, a notice or a "go on" is none.
     run_start
         Where the messages of the running run begin; None once a compaction has rewritten them.
     tokens
@@ -33,7 +31,6 @@ class History:
 
     messages: list[JSON] = field(default_factory=list)
     user_texts: list[str] = field(default_factory=list)
-    said: JSON | None = None
     run_start: int | None = None
     tokens: int = 0
 
@@ -46,7 +43,6 @@ class History:
         """A user message; `said` is what the person wrote of it."""
         self.keep({"role": "user", "content": content})
         if said:
-            self.said = self.messages[-1]
             self.user_texts.append(said)
 
     def begin_run(self) -> None:

@@ -204,10 +204,10 @@ class Loop:
             core.history.add_user(words.CONTINUE)
             return None
         self.say.answer(run, reply, deltas)
+        unanswered, run.unanswered = run.unanswered, False
         if not calls:
-            asked = core.history.messages[-1]
             core.history.add_assistant(reply.text, (), reply.reasoning, core.config.streaming)
-            if not reply.text and asked is core.history.said:
+            if not reply.text and unanswered:
                 core.history.run_start = None  # what the model saw stays as it was
                 raise CallFailed(ModelError(words.EMPTY_REPLY), "query")
             return "done"

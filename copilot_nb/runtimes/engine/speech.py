@@ -18,7 +18,7 @@ from copilot_nb.runtimes.engine.model_call import Deltas
 
 @dataclass(slots=True)
 class Run:
-    """One run: all that one message causes. `turn` is the number of the turn, from 0."""
+    """One run: all that one message causes. `turn` is its number, from 0; `unanswered`: a person waits."""
 
     message_id: str
     interaction_id: str
@@ -26,6 +26,7 @@ class Run:
     turn: int = 0
     tokens: int = 0
     first_event: str | None = None
+    unanswered: bool = False
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -80,6 +81,7 @@ class Speech:
         if message.source is not None:
             data["source"] = message.source
         event = core.stored("user.message", data)
+        run.unanswered = True
         run.first_event = run.first_event or event.id
         if due:
             self._noticed = core.mode
@@ -95,6 +97,7 @@ class Speech:
             if message.agent_mode is not None:
                 data["agentMode"] = message.agent_mode
             self._core.stored("user.message", data)
+            run.unanswered = True
             self._core.history.add_user(content, message.prompt)
 
     def _attach(self, text: str, message: Message) -> tuple[JSON, str | list[JSON]]:
