@@ -116,18 +116,22 @@ def alternate(
     rounds: int,
     skipped: dict[str, str],
     only: Sequence[str] = (),
+    rivals: int | None = None,
 ) -> dict[str, list[dict[str, float]]]:
-    """Ask every client in turn, `rounds` times; one that fails falls out, and `skipped` says why."""
-    names = [name for name in found if not only or name in only]
-    results: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    told = sys.stderr.isatty()
+    """Ask every client in turn, `rounds` times; one that fails falls out, and `skipped` says why.
+
+    Rivals, which cost several times as much, take part in the first `rivals` rounds.
+    """
+    results: dict[str, list[dict[str, float]]] = {name: [] for name in found if not only or name in only}
     for turn in range(rounds):
         for name in list(results):
+            if rivals is not None and turn >= rivals and found[name].peer.kind not in ("ours", "limit"):
+                continue
             try:
                 results[name].append(found[name].ask(order))
             except Gone as error:
                 skipped[f"{name}, {order['do']}"] = str(error)
                 del results[name]
-        if told:
+        if sys.stderr.isatty():
             print(f"\r  {order} {turn + 1}/{rounds}\033[K", end="\r", file=sys.stderr, flush=True)
     return results

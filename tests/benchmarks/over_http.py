@@ -17,12 +17,11 @@ HTTP = (OURS.name, PANEL.name, LIMIT.name)
 def rows(found: dict[str, Client], quick: bool, skipped: dict[str, str]) -> Iterable[Row]:
     """All of them, CPU first."""
     turns = _turns(found, quick, skipped)
-    bursts = alternate(found, {"do": "chunks", "kind": "s", "n": 5000}, 3 if quick else 7, skipped)
-    paced = alternate(
-        found, {"do": "chunks", "kind": "p", "n": 300 if quick else 1000}, 3 if quick else 5, skipped, HTTP
-    )
-    plain = alternate(found, {"do": "plain", "repeat": 10}, 3 if quick else 7, skipped)
-    steers = alternate(found, {"do": "steer", "repeat": 5}, 2 if quick else 5, skipped, _can_steer(found))
+    many, few = (3, 2) if quick else (9, 4)
+    bursts = alternate(found, {"do": "chunks", "kind": "s", "n": 5000}, many, skipped, rivals=few)
+    paced = alternate(found, {"do": "chunks", "kind": "p", "n": 500}, many, skipped, HTTP)
+    plain = alternate(found, {"do": "plain", "repeat": 10}, many, skipped, rivals=few)
+    steers = alternate(found, {"do": "steer", "repeat": 5}, few, skipped, _can_steer(found))
 
     for n, results in turns.items():
         name = f"CPU per turn, {n} turn{'s' * (n != 1)}"
@@ -49,12 +48,13 @@ def rows(found: dict[str, Client], quick: bool, skipped: dict[str, str]) -> Iter
 
 
 def _turns(found: dict[str, Client], quick: bool, skipped: dict[str, str]) -> dict[int, Results]:
-    rounds = {1: (3, 9), 10: (3, 7), 100: (2, 5)}
+    rounds = {1: (3, 11, 4), 10: (3, 9, 4), 100: (3, 7, 3)}  # quick, full, rivals
     repeats = {1: 10, 10: 2, 100: 1}
-    return {
-        n: alternate(found, {"do": "turns", "n": n, "repeat": repeats[n]}, rounds[n][not quick], skipped)
-        for n in rounds
-    }
+    found_: dict[int, Results] = {}
+    for n, (few, many, rivals) in rounds.items():
+        order = {"do": "turns", "n": n, "repeat": repeats[n]}
+        found_[n] = alternate(found, order, few if quick else many, skipped, rivals=1 if quick else rivals)
+    return found_
 
 
 def _can_steer(found: dict[str, Client]) -> list[str]:

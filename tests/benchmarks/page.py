@@ -78,7 +78,6 @@ def write(run: Any) -> None:
         "nbformat_minor": 5,
     }
     PAGE.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"written: {PAGE.relative_to(ROOT)}")
 
 
 def _where(run: Any) -> str:

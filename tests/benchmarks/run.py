@@ -31,8 +31,8 @@ GROUPS = ("http", "kernel", "memory", "disk", "log", "panel", "growth")
 class Run:
     """One run of the command: what was found, what was skipped and why."""
 
-    def __init__(self, quick: bool, groups: list[str]) -> None:
-        self.quick, self.groups = quick, groups
+    def __init__(self, quick: bool, groups: list[str], save: Callable[[Run], None]) -> None:
+        self.quick, self.groups, self.save = quick, groups, save
         self.rows: list[Row] = []
         self.skipped: dict[str, str] = {}
         self.axes: list[Any] = []
@@ -69,6 +69,7 @@ class Run:
         except Exception as error:  # one group's trouble is told; the others are still worth their rows
             self.skipped[name] = f"{type(error).__name__}: {error}"
         print(f"{name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+        self.save(self)
 
     def _growth(self, found: dict[str, Any]) -> None:
         if "growth" not in self.groups:
@@ -79,7 +80,7 @@ class Run:
         import growth
 
         self.axes = growth.axes(found, self.skipped)
-        self.rows += [row for axis in self.axes for row in axis.rows()]
+        self._group("growth", lambda: [row for axis in self.axes for row in axis.rows()])
 
     def report(self) -> str:
         """The table, and what is not in it."""
@@ -113,15 +114,20 @@ def main() -> None:
     sys.path.insert(0, str(peers.ROOT))  # this tree, whatever is installed
     if asked.setup:
         peers.set_up()
-    run = Run(asked.quick, [asked.only] if asked.only else list(GROUPS))
+
+    def save(run: Run) -> None:  # after every group: an interrupted run keeps what it has
+        if asked.json:
+            asked.json.write_text(
+                json.dumps([row.to_dict() for row in run.rows], indent=1, ensure_ascii=False)
+            )
+        if asked.page:
+            import page
+
+            page.write(run)
+
+    run = Run(asked.quick, [asked.only] if asked.only else list(GROUPS), save)
     run.all()
     print(run.report())
-    if asked.json:
-        asked.json.write_text(json.dumps([row.to_dict() for row in run.rows], indent=1, ensure_ascii=False))
-    if asked.page:
-        import page
-
-        page.write(run)
 
 
 if __name__ == "__main__":

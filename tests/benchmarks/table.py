@@ -64,7 +64,8 @@ def limit_row(
 def rival_row(
     name: str, peer: str, ours: Sequence[float], theirs: Sequence[float], least: float | None, **more: Any
 ) -> Row:
-    """A rival must cost at least `least` times what we cost."""
+    """A rival must cost at least `least` times what we cost in the same rounds."""
+    ours = ours[: len(theirs)]
     return _row(
         name, peer, [b / a for a, b in zip(ours, theirs, strict=True)], None, least, ours, theirs, more
     )
