@@ -16,6 +16,7 @@ import tempfile
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ from copilot_nb.permissions import Decision
 from copilot_nb.session import Session, open_session
 from copilot_nb.tools.base import Tool, ToolContext, ToolResult
 
-EXAMPLES = 400
+EXAMPLES = 2000
 
 # --- what is drawn ------------------------------------------------------------------------------
 
@@ -357,6 +358,7 @@ def log_is_what_was_delivered(game: Play, events: list[Any]) -> None:
         assert kept == sorted(kept)
 
 
+@pytest.mark.timeout(1800)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(replies, steps)
 def test_every_schedule_keeps_the_properties(drawn: list[Any], todo: list[tuple[Any, ...]]) -> None:
