@@ -25,6 +25,12 @@ def settle(page: LabPage, seconds: float = 0.8) -> None:
     page.page.wait_for_timeout(int(seconds * 1000))
 
 
+def picture(page: LabPage, element, path: Path) -> None:
+    """What is on the page where an element is now; a panel at work never stands still."""
+    element.evaluate("element => element.scrollIntoView({ block: 'nearest' })")
+    page.page.screenshot(path=path, clip=element.bounding_box())
+
+
 def prepare(page: LabPage) -> None:
     if page.js("window.jupyterapp.shell.leftCollapsed") is False:
         page.command("application:toggle-left-area")
@@ -39,11 +45,11 @@ def first_run(server: LabServer, browser: Browser, folder: Path) -> None:
     page.run(1)
     page.page.wait_for_function("document.querySelectorAll('.cnb-turn').length >= 3")
     page.page.locator(".cnb-tool-row").nth(1).wait_for()
-    page.panel(1).screenshot(path=folder / "first-run.png")
+    picture(page, page.panel(1), folder / "first-run.png")
     page.page.wait_for_selector(".cnb-record", timeout=60_000)
     page.page.set_viewport_size({"width": 980, "height": 1900})
     settle(page)
-    page.output(1).locator(".cnb-record").screenshot(path=folder / "record.png")
+    picture(page, page.output(1).locator(".cnb-record"), folder / "record.png")
     page.close()
 
 
@@ -62,7 +68,7 @@ def tabs(server: LabServer, browser: Browser, folder: Path) -> None:
     def shot(name: str, tab: str) -> None:
         panel.get_by_role("tab", name=tab).click()
         settle(page, 1.5)
-        panel.screenshot(path=folder / f"{name}.png")
+        picture(page, panel, folder / f"{name}.png")
 
     shot("permission", "Conversation")
     shot("timeline", "Timeline")
