@@ -163,7 +163,7 @@ import numpy, pandas, pyarrow, pyarrow.compute
 from copilot_nb.frames import read_log
 
 def peak():
-    status = Path("/proc/self/status")  # ru_maxrss would begin with the peak of the process that started this one
+    status = Path("/proc/self/status")  # ru_maxrss begins with the peak of the parent process
     if status.exists():
         return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
