@@ -39,13 +39,28 @@ def comparable_events(core: list[list[Any]], *, racy: bool = False) -> list[list
     """Core events without what §0 says not to assert."""
     skipped = UNORDERED_EVENTS.keys() | OPTIONAL_EVENTS.keys()
     kept = [event for event in core if event[0] not in skipped]
-    return _settle_tools(_start_first(kept), racy)
+    return _settle_tools(_completions_in_turn(_start_first(kept)), racy)
 
 
 def _start_first(core: list[list[Any]]) -> list[list[Any]]:
     """§0: the order inside the set-up burst before the first ``user.message`` is open."""
     first = [event for event in core if event[0] == "session.start"]
     return first + [event for event in core if event[0] != "session.start"]
+
+
+def _completions_in_turn(core: list[list[Any]]) -> list[list[Any]]:
+    """§14: when a turn is aborted, the ends of its running calls race with the turn's own end."""
+    ordered: list[list[Any]] = []
+    end: int | None = None  # place of the turn_end that late completions belong before
+    for event in core:
+        if event[0] == "external_tool.completed" and end is not None:
+            ordered.insert(end, event)
+            end += 1
+            continue
+        if event[0] in ("assistant.turn_end", "assistant.turn_start"):
+            end = len(ordered) if event[0] == "assistant.turn_end" else None
+        ordered.append(event)
+    return ordered
 
 
 _TOOL_EVENTS = ("external_tool.requested", "external_tool.completed", "tool.execution_complete")
