@@ -118,7 +118,7 @@ class Calls:
                 shown = parsed if isinstance(parsed, dict) else {}
                 start = {"toolCallId": call.id, "toolName": call.name, "arguments": shown}
                 self._core.stored("tool.execution_start", {**start, "model": model, "turnId": turn["turnId"]})
-        last = [place for place, call in enumerate(calls) if tools.get(call.name) is TASK_COMPLETE]
+        last = [place for place, call in enumerate(calls) if call.name == TASK_COMPLETE.name]
         first = [place for place in range(len(calls)) if place not in last]
         try:
             for group in (first, last):  # the task is done when everything else is (reference §9)
