@@ -101,6 +101,10 @@ class Client:
         pages = sum(int(stat[21]) for pid, stat in family(0).items() if self.tree or pid == os.getpid())
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
+    def often(self, repeat: int) -> int:
+        """How often to measure: less where each new conversation takes a second of getting ready."""
+        return min(repeat, 3) if self.tree else repeat
+
     async def start(self) -> dict[str, Any]:
         begun, cpu = clock(), time.process_time()
         self.context = await self.driver.open(f"http://127.0.0.1:{self.port}/v1")
@@ -113,7 +117,7 @@ class Client:
     async def turns(self, n: int, repeat: int = 1, history: int = 0) -> dict[str, Any]:
         """A message that causes `n` tool calls: cost of a turn, and the time from result to request."""
         costs, walls, gaps = [], [], []
-        for _ in range(repeat):
+        for _ in range(self.often(repeat)):
             await self.driver.fresh(self.context, f"n{n}", history)
             if history:  # the first request on it builds what later ones reuse
                 await self.driver.run(self.context, _nothing)
@@ -154,7 +158,7 @@ class Client:
     async def plain(self, repeat: int) -> dict[str, Any]:
         """A question and its answer, without tools: time to the first piece of text, and to the end."""
         firsts, ends, costs = [], [], []
-        for _ in range(repeat):
+        for _ in range(self.often(repeat)):
             await self.driver.fresh(self.context, "n0")
             first: list[float] = []
             cpu, begun = self.cpu(), clock()
