@@ -130,7 +130,7 @@ def open_session(
         from copilot_nb.session.opening_copilot import open_copilot
 
         if limits != Limits():
-            raise UsageError("Limits of turns, tokens and seconds work with the engine, not with the Copilot CLI.")
+            raise UsageError("Limits of turns, tokens and seconds are for the engine, not for the CLI.")
 
         session = loops.call(
             loop, lambda: open_copilot(*common, offered, model, base_url, wire_api, settings)
