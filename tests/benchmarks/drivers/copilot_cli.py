@@ -41,6 +41,8 @@ async def open(base_url):
 
 
 async def fresh(context, model, history=0):
+    if context.session is not None:  # the CLI gets slower with every session that stays open
+        await context.session.disconnect()
     context.session = await context.client.create_session(
         on_permission_request=PermissionHandler.approve_all,
         model="n0",
