@@ -36,8 +36,9 @@ def current() -> Session | None:
 
 
 def choose(session: Session) -> None:
-    """Make a session the current one."""
-    sessions.pop(session.id, None)
+    """Make a session the current one; closed ones are let go, with all they remember."""
+    for key in [key for key, one in sessions.items() if one.closed or one is session]:
+        del sessions[key]
     sessions[session.id] = session
 
 

@@ -173,19 +173,3 @@ def memory(quick: bool, base_url: str) -> Iterable[Row]:
                 used.run("1 + 1")
                 added.append(used.memory() - without)
         yield table.value_row("memory after one run", added, 45, "MB", measure="memory", note=model)
-
-
-def resident(found: dict[str, Any], skipped: dict[str, str]) -> Iterable[Row]:
-    """Resident memory of each client's process (of the CLI: of all its processes) after the work above."""
-    from clients import alternate
-    from over_http import HTTP, KINDS
-
-    results = alternate(found, {"do": "memory_after"}, 1, skipped)
-    ours = {name: [result["mb"] for result in results[name]] for name in results}
-    if HTTP[0] not in ours:
-        return
-    for peer in ours:
-        if KINDS[peer] != "ours":
-            row = table.rival_row("memory of the process", peer, ours[HTTP[0]], ours[peer], None, unit="MB")
-            row.measure = "memory"
-            yield row

@@ -17,6 +17,7 @@ HTTP = (OURS.name, PANEL.name, LIMIT.name)
 def rows(found: dict[str, Client], quick: bool, skipped: dict[str, str]) -> Iterable[Row]:
     """All of them, CPU first."""
     turns = _turns(found, quick, skipped)
+    memory = alternate(found, {"do": "memory_after"}, 1, skipped)
     many, few = (3, 2) if quick else (9, 4)
     bursts = alternate(found, {"do": "chunks", "kind": "s", "n": 5000}, many, skipped, rivals=few)
     paced = alternate(found, {"do": "chunks", "kind": "p", "n": 500}, many, skipped, HTTP)
@@ -45,6 +46,7 @@ def rows(found: dict[str, Client], quick: bool, skipped: dict[str, str]) -> Iter
     yield from _over("time to first token, warm", plain, "first", 1.0)
     yield from _rivals("one message until idle, no tools", plain, "end", 15.0)
     yield from _steer(steers)
+    yield from _memory(memory)
 
 
 def _turns(found: dict[str, Client], quick: bool, skipped: dict[str, str]) -> dict[int, Results]:
@@ -127,4 +129,17 @@ def _steer(results: Results) -> Iterable[Row]:
             yield row
             yield table.rival_row(
                 name, peer, ours, _values(results, peer, "wall", 1e3), None, unit="ms", measure="wall"
+            )
+
+
+def _memory(results: Results) -> Iterable[Row]:
+    """Resident memory of each process (of the CLI: of all its processes) after the turns."""
+    if OURS.name not in results:
+        return
+    ours = _values(results, OURS.name, "mb", 1)
+    for peer in results:
+        if KINDS[peer] != "ours":
+            theirs = _values(results, peer, "mb", 1)
+            yield table.rival_row(
+                "memory of the process", peer, ours, theirs, None, unit="MB", measure="memory"
             )

@@ -51,7 +51,6 @@ class Run:
             with clients(everyone if "http" in self.groups else few, self.skipped) as found:
                 self.peers = [client.peer for client in found.values()]
                 self._group("http", lambda: over_http.rows(found, self.quick, self.skipped))
-                self._group("memory", lambda: in_kernel.resident(found, self.skipped))
                 port = next(iter(found.values())).port
                 self._group("memory", lambda: in_kernel.memory(self.quick, f"http://127.0.0.1:{port}/v1"))
                 self._growth(found)

@@ -114,8 +114,9 @@ def test_the_same_as_jsonl_parquet_duckdb_and_live(log, long_log, known, tmp_pat
     assert answer.iloc[0].to_dict() == {"n": known["events"], "tokens": known["input"], "text": known["text"]}
 
     live = LiveLog(long_log)
-    for line in long_log.open("rb"):
-        live.append(from_line(line))
+    with long_log.open("rb") as file:
+        for line in file:
+            live.append(from_line(line))
     for table in ("events", "messages", "runs", "turns", "tools", "usage", "errors"):
         assert live.table(table).equals(log.table(table)), table
 

@@ -298,6 +298,8 @@ def idle_only_when_quiet(events: list[Any]) -> None:
         match event.type:
             case "pending_messages.modified":
                 accepted = True  # a message taken back before its run began is a drain of its own
+            case "jupyter.queue" if event.data["op"] == "pause" and not event.data["paused"]:
+                accepted = True  # a release starts a drain, also when a pause follows at once
             case "user.message" | "assistant.turn_start" | "abort":
                 busy = True
                 open_turn = open_turn or event.type == "assistant.turn_start"

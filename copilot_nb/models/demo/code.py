@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from functools import cache
 from typing import Any
 
 STATS = ("mean", "median", "sum", "min", "max", "std", "count")
@@ -62,7 +63,9 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-_PATTERNS = tuple(_pattern(template) for template in TEMPLATES)
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    return tuple(_pattern(template) for template in TEMPLATES)
 
 
 def is_demo_code(code: str) -> bool:
@@ -70,7 +73,7 @@ def is_demo_code(code: str) -> bool:
 
     It is what the built-in permission rule for the demo model (and for no other) goes by.
     """
-    for pattern in _PATTERNS:
+    for pattern in _patterns():
         if match := pattern.fullmatch(code.strip()):
             return not keyword.iskeyword(match["frame"])
     return False
