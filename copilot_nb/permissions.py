@@ -7,16 +7,16 @@ kinds and what each does to the run are listed at `Decision`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON
 
 DecisionKind = Literal["approve-once", "approve-for-session", "reject", "user-not-available"]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What was answered to a permission request.
 
     Attributes
@@ -59,8 +59,7 @@ def covers(approval: JSON, request: JSON) -> bool:
     return approval_for(request) == approval
 
 
-@dataclass(slots=True)
-class Policy:
+class Policy(Struct):
     """The rules of one session, tried in order; the first that answers decides.
 
     Attributes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from copilot_nb.errors import SessionNotFound, StoreError
 from copilot_nb.events import Event, from_line
@@ -15,16 +15,14 @@ from copilot_nb.events import Event, from_line
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-@dataclass(slots=True)
-class Problem:
+class Problem(Struct):
     """A line of the log that is no event: its 1-based number and why."""
 
     line: int
     reason: str
 
 
-@dataclass(slots=True)
-class Transcript:
+class Transcript(Struct):
     """What a log file holds: its events, its bad lines, and whether the last line lacks its end."""
 
     events: list[Event] = field(default_factory=list)

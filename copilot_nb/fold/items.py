@@ -5,8 +5,9 @@ Times are seconds since 1970 (float); None means: not yet, or not recorded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON
 
@@ -14,8 +15,7 @@ Lane = Literal["queue", "steering"]
 Phase = Literal["wait", "reason", "write", "tools", "done"]
 
 
-@dataclass(slots=True, eq=False)
-class Message:
+class Message(Struct, eq=False):
     """What a person (or autopilot, or the system) sent.
 
     Attributes
@@ -50,8 +50,7 @@ class Message:
     attachments: list[JSON] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class Request:
+class Request(Struct, eq=False):
     """A question to the person: ``permission``, or the agent's own (``user_input``, ``elicitation`` …)."""
 
     id: str
@@ -61,8 +60,7 @@ class Request:
     tool_id: str | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Tool:
+class Tool(Struct, eq=False):
     """One tool call.
 
     Attributes
@@ -99,8 +97,7 @@ class Tool:
     display: list[JSON] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class Turn:
+class Turn(Struct, eq=False):
     """One model call with its tools.
 
     Attributes
@@ -159,8 +156,7 @@ class Turn:
         return began.get(phase) or self.t0
 
 
-@dataclass(slots=True, eq=False)
-class Mark:
+class Mark(Struct, eq=False):
     """Something that happened between turns: an error, an abort, a compaction, a change of mode …"""
 
     key: str
@@ -171,8 +167,7 @@ class Mark:
     run: int
 
 
-@dataclass(slots=True, eq=False)
-class Run:
+class Run(Struct, eq=False):
     """Everything one top-level message causes.
 
     Attributes

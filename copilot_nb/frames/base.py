@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from copilot_nb.events import Event
 from copilot_nb.frames import wire

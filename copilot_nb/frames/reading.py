@@ -7,12 +7,11 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from copilot_nb.errors import SessionNotFound, StoreError, UsageError
 from copilot_nb.events import Event
@@ -24,8 +23,7 @@ BLOCK: Final = 1 << 16  # bytes; larger blocks leave the processor's cache and a
 _BLANK: Final = b" \t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A line that is no event, or that was kept only after mending.
 
     Attributes
@@ -185,8 +183,7 @@ class _View:
         self.close()
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """Lines that were read together.
 
     Attributes

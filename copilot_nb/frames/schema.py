@@ -6,8 +6,9 @@ in the tests. The dtypes are the same for every log, also for an empty one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from copilot_nb.frames.known import KNOWN_TYPES
 
@@ -26,8 +27,7 @@ LANES: Final = ("queue", "steering")
 FAULT_SOURCE: Final = ("session", "model call", "tool", "warning")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column.
 
     Attributes

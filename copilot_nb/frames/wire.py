@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -78,8 +77,7 @@ class FullLine(Struct, gc=False):
     ephemeral: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """How lines are read: many at once, one, and from what the tolerant parser made of one."""
 
     many: Callable[[bytes], list[Any]]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON
 
 
-@dataclass(slots=True)
-class ToolCall:
+class ToolCall(Struct):
     """One tool the model asks for; `arguments` is the raw JSON text it wrote."""
 
     id: str
@@ -17,8 +17,7 @@ class ToolCall:
     arguments: str = "{}"
 
 
-@dataclass(slots=True)
-class Usage:
+class Usage(Struct):
     """Tokens of one model call, as the provider counted them; None where it said nothing."""
 
     input_tokens: int | None = None
@@ -28,8 +27,7 @@ class Usage:
     reasoning_tokens: int | None = None
 
 
-@dataclass(slots=True)
-class Reply:
+class Reply(Struct):
     """What a model answered in one turn.
 
     Attributes
@@ -46,8 +44,7 @@ class Reply:
     usage: Usage | None = None
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Struct):
     """One model call: chat messages and tools in the OpenAI wire form (lists of plain dicts)."""
 
     messages: list[JSON]

@@ -75,7 +75,7 @@ class OpenAIModel:
         self._opening = asyncio.Lock()
         self._http: Any = None
         self._url: Any = None
-        self._headers: dict[str, str] | None = None
+        self._again: Any = None  # the first request; the others take over its headers and timeouts
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.model!r}, base_url={self.base_url!r})"
@@ -104,11 +104,21 @@ class OpenAIModel:
             return await client.post(
                 _PATH, cast_to=kind, content=body, options=options, stream=True, stream_cls=stream
             )
-        if self._headers is None:
+        http, again = self._http, self._again
+        if again is None:
             headers = {**client.default_headers, **client.auth_headers}
-            self._headers = {name: value for name, value in headers.items() if isinstance(value, str)}
-        request = self._http.build_request("POST", self._url, content=body, headers=self._headers)
-        return await self._http.send(request, stream=True)
+            said = {name: value for name, value in headers.items() if _matters(name, value)}
+            self._again = again = http.build_request("POST", self._url, headers=said)
+            again.headers.pop("Content-Length", None)
+        request = _http().Request(
+            "POST",
+            again.url,
+            headers=again.headers,
+            cookies=http.cookies,
+            content=body,
+            extensions=again.extensions,
+        )
+        return await http.send(request, stream=True)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -170,6 +180,11 @@ class OpenAIModel:
 
 
 _PATH = "/chat/completions"
+
+
+def _matters(name: str, value: object) -> bool:
+    """Not the client's report on itself: seven headers that are checked twice on every call."""
+    return isinstance(value, str) and not name.lower().startswith("x-stainless-")
 
 
 async def _read(response: Any, sink: Sink) -> Reply:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from copilot_nb.errors import UsageError
 from copilot_nb.notebook import answers, queue
@@ -18,8 +19,7 @@ from copilot_nb.notebook.desk import Desk
 from copilot_nb.runtimes.base import Mode
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A word after ``%copilot``: what follows it, what it does, and the function."""
 
     takes: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
 
 from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON, Event
@@ -20,9 +21,7 @@ class Emit(Protocol):
     def __call__(self, event: Event, offset: int = -1, /) -> object: ...
 
 
-
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """What a person sends (reference §0.1, §19).
 
     Attributes
@@ -43,8 +42,7 @@ class Message:
     display_prompt: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """An answer to a question that is no permission: ``ask_user``, a form, leaving plan mode."""
 
     data: JSON

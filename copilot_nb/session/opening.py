@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from copilot_nb import loops
 from copilot_nb.errors import CopilotNbError, UsageError
@@ -198,7 +199,7 @@ def _demo_rule(request: JSON) -> Decision | None:
 
 
 def _check_settings(settings: JSON, kind: type[Any]) -> None:
-    known = {field.name for field in dataclasses.fields(kind)} - {
+    known = {field.name for field in msgspec.structs.fields(kind)} - {
         "model",
         "tools",
         "policy",

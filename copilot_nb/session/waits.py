@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from copilot_nb.errors import SessionClosed, WaitTimeout
 from copilot_nb.events import Event
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from copilot_nb.session.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class WaitResult:
+class WaitResult(Struct, frozen=True):
     """How a wait ended.
 
     Attributes

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON
 
 
-@dataclass(slots=True)
-class ToolResult:
+class ToolResult(Struct):
     """What a tool gives back.
 
     Attributes
@@ -80,8 +80,7 @@ Handler = Callable[[JSON, ToolContext], "ToolResult | Awaitable[ToolResult]"]
 ToolKind = Literal["custom-tool", "shell", "read", "write", "url", "mcp", "builtin"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """Something a model may call.
 
     Attributes

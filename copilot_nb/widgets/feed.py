@@ -6,8 +6,9 @@ Every view of a panel gets the same numbered stream, so the kernel knows what ea
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON
 from copilot_nb.fold.items import Item, Run, Tool, Turn
@@ -18,8 +19,7 @@ _NEW = 200  # new items stand among so many last ones of their run
 WINDOW = 60  # items that a view starts with; earlier ones come when the reader scrolls up
 
 
-@dataclass(slots=True)
-class _Text:
+class _Text(Struct):
     """A list of pieces and how many of them were sent."""
 
     pieces: list[str]
@@ -35,8 +35,7 @@ class _Text:
         return (text[len(before) :], False) if text.startswith(before) else (text, True)
 
 
-@dataclass(slots=True)
-class _Live:
+class _Live(Struct):
     """What views have of one turn."""
 
     turn: Turn

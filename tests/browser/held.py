@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import copilot_nb
 from copilot_nb.models.scripted import ScriptedModel
@@ -34,6 +35,22 @@ def start(replies: list, session_id: str = "held", allow: tuple[str, ...] = ("ho
     model = ScriptedModel(replies, max_prompt_tokens=64_000)
     return copilot_nb.open_session(
         model=model, session_id=session_id, tools=[hold, touch], allow=allow, **more
+    )
+
+
+async def form(schema: dict) -> str:
+    """Have the person fill in a form, as an MCP server does through the Copilot CLI."""
+    session = copilot_nb.current()
+    params = {"sessionId": session.id, "message": "About the file", "requestedSchema": schema}
+    return json.dumps(await session.runtime._client.request("session.ui.elicitation", params))
+
+
+def on_the_cli(url: str, *builtin: str, session_id: str = "held"):
+    """A session on the real Copilot CLI, whose model is the scripted server at that address."""
+    sdk = {"system_message": {"mode": "replace", "content": "-"}, "available_tools": ["form", *builtin]}
+    place = {"runtime": "copilot", "base_url": url, "wire_api": "completions", "sdk": sdk}
+    return copilot_nb.open_session(
+        "fake-model", session_id=session_id, tools=[form], allow=("form",), **place
     )
 
 

@@ -1,26 +1,12 @@
-"""Fixtures: the real Copilot CLI, and sessions on it that are closed when a test ends."""
+"""Sessions on the real Copilot CLI that are closed when a test ends."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from copilot_rig import Rig
-
-NO_CLI = "no Copilot CLI: set COPILOT_CLI_PATH (npm install @github/copilot)"
-
-
-@pytest.fixture
-def cli_path() -> str:
-    """The CLI's path; the test is skipped on machines that have none."""
-    path = os.environ.get("COPILOT_CLI_PATH")
-    if not path:
-        if os.environ.get("CI"):
-            pytest.fail(NO_CLI)
-        pytest.skip(NO_CLI)
-    return path
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import json
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON
 from copilot_nb.models.demo import code
@@ -19,8 +20,7 @@ from copilot_nb.models.demo.wishes import Wish, understand
 _MONEY = ("amount", "price", "revenue", "sales", "value", "total", "cost", "income")
 
 
-@dataclass
-class Step:
+class Step(Struct):
     """One call: the tool, its code, and the sentence said with it."""
 
     tool: str
@@ -28,8 +28,7 @@ class Step:
     sentence: str
 
 
-@dataclass
-class Facts:
+class Facts(Struct):
     """What the results so far say.
 
     Attributes

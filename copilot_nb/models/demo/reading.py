@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON
 from copilot_nb.models.base import Request
@@ -17,8 +18,7 @@ _BLOCK = re.compile(
 )
 
 
-@dataclass
-class Done:
+class Done(Struct):
     """A finished call: its code (or the tool's name), and its result."""
 
     name: str
@@ -26,8 +26,7 @@ class Done:
     result: str
 
 
-@dataclass
-class Situation:
+class Situation(Struct):
     """One run so far.
 
     Attributes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 _STATS = {
     "median": r"medians?",
@@ -36,8 +37,7 @@ _KINDS = {
 _FOLLOWED = r"analy[sz]e|look|report|explore|describe|summar|profile|overview|understand|tell me about"
 
 
-@dataclass
-class Wish:
+class Wish(Struct):
     """What to do.
 
     Attributes

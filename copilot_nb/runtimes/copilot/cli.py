@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from copilot_nb.errors import RuntimeUnavailable
 from copilot_nb.runtimes.copilot.advice import INSTALL
@@ -19,8 +20,7 @@ from copilot_nb.runtimes.copilot.advice import INSTALL
 Source = Literal["explicit path", "COPILOT_CLI_PATH", "SDK cache", "PATH"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cli:
+class Cli(Struct, frozen=True):
     """An executable, and how it was found.
 
     Attributes

@@ -8,9 +8,10 @@ import html
 import importlib.metadata
 import os
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from copilot_nb.errors import CopilotNbError, RuntimeUnavailable
 from copilot_nb.runtimes.copilot import advice, cli
@@ -26,8 +27,7 @@ _KEY_USE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One thing that was looked at.
 
     Attributes
@@ -44,8 +44,7 @@ class Check:
     todo: str = ""
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """All checks; shows itself as text and as HTML."""
 
     checks: list[Check] = field(default_factory=list)

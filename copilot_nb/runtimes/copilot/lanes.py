@@ -8,16 +8,16 @@ panel fold the lanes from events, as they do for the engine.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from copilot_nb.events import JSON
 
 Lane = Literal["queue", "steering"]
 
 
-@dataclass(slots=True)
-class Waiting:
+class Waiting(Struct):
     """A message that was accepted and has not landed."""
 
     message_id: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from copilot_nb.errors import RuntimeUnavailable, UsageError
 from copilot_nb.events import JSON
@@ -22,8 +23,7 @@ KEY_NAMES: Final = {
 ADDRESSES: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """A model provider of one's own, in place of the Copilot login.
 
     Attributes
@@ -109,8 +109,7 @@ def provider_of(
     return name, Provider(base_url, kind or "openai", wire_api, **more)  # type: ignore[arg-type]  # checked there
 
 
-@dataclass(slots=True)
-class CopilotOptions:
+class CopilotOptions(Struct):
     """One session on the CLI.
 
     Attributes

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import contextvars
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from copilot_nb.errors import CopilotNbError, RuntimeUnavailable, SessionClosed, SessionError, UsageError
 from copilot_nb.events import JSON, Event, EventSource, new_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from copilot_nb.errors import ToolError
 from copilot_nb.events import JSON
@@ -31,8 +31,7 @@ TASK_COMPLETE = Tool(
 )
 
 
-@dataclass(slots=True)
-class Autopilot:
+class Autopilot(Struct):
     """Counts the nudges of one user message."""
 
     core: Core

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from copilot_nb.errors import ToolError
 from copilot_nb.events import JSON, new_id
@@ -23,8 +24,7 @@ from copilot_nb.tools.base import BackgroundTask, Tool, ToolResult
 _PATIENCE = 0.5  # seconds a cancelled handler gets to clean up before it is left behind
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What one turn's calls came to.
 
     Attributes
@@ -48,8 +48,7 @@ class Outcome:
     over: bool = False
 
 
-@dataclass(slots=True)
-class Context:
+class Context(Struct):
     """What one running call can reach; see `ToolContext`."""
 
     core: Core
@@ -57,8 +56,8 @@ class Context:
     call_id: str
     tool_name: str
     outcome: Outcome
-    session_id: str = field(init=False)
-    working_directory: str = field(init=False)
+    session_id: str = ""
+    working_directory: str = ""
 
     def __post_init__(self) -> None:
         self.session_id = self.core.session_id

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from copilot_nb.errors import ModelError
 from copilot_nb.events import JSON, new_id
@@ -17,8 +18,7 @@ from copilot_nb.runtimes.engine.model_call import Silent
 _DEFAULT_WINDOW = 128_000  # tokens, said in events when a model does not tell its own
 
 
-@dataclass(slots=True)
-class Sizes:
+class Sizes(Struct):
     """Estimated tokens of a request."""
 
     system: int
@@ -42,8 +42,7 @@ class Sizes:
         }
 
 
-@dataclass(slots=True)
-class Compaction:
+class Compaction(Struct):
     """Makes summaries and puts them in the history's place at a moment that breaks no exchange."""
 
     core: Core

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from copilot_nb.models.base import Model
 from copilot_nb.permissions import Policy
@@ -11,8 +12,7 @@ from copilot_nb.runtimes.base import Mode
 from copilot_nb.tools.base import Tool
 
 
-@dataclass(slots=True)
-class Limits:
+class Limits(Struct):
     """What a person allows one run to use; None is no limit.
 
     Attributes
@@ -33,8 +33,7 @@ class Limits:
     stop_queue: bool = False
 
 
-@dataclass(slots=True)
-class EngineConfig:
+class EngineConfig(Struct):
     """One session's settings.
 
     Attributes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON, Event, EventSource
 from copilot_nb.runtimes.base import Emit, Mode
@@ -13,8 +14,7 @@ from copilot_nb.runtimes.engine.lanes import Lanes
 from copilot_nb.store import EventStore
 
 
-@dataclass(slots=True)
-class Core:
+class Core(Struct):
     """One session's moving parts.
 
     Attributes

@@ -6,7 +6,8 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from copilot_nb.errors import SessionClosed, UsageError
 from copilot_nb.events import JSON, Event, EventSource, new_id, now, to_line

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON, Event
 from copilot_nb.models.base import ToolCall
 from copilot_nb.runtimes.engine import attachments, words
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """Chat messages without the system prompt.
 
     Attributes

@@ -6,8 +6,9 @@ between an edit and the drain cannot happen (claudette#629, copilot-cli#4372).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON, new_id
@@ -16,8 +17,7 @@ from copilot_nb.runtimes.base import Message
 Lane = Literal["queue", "steering"]
 
 
-@dataclass(slots=True)
-class Item:
+class Item(Struct):
     """One entry: usually one message; several or none from ``sendMessages``; or a background task's end.
 
     Attributes
@@ -61,8 +61,7 @@ class Item:
         return self.messages[0][1].prompt if self.messages else ""
 
 
-@dataclass(slots=True)
-class Lanes:
+class Lanes(Struct):
     """Both lanes, and the steers that the model has seen but not yet answered."""
 
     queue: list[Item] = field(default_factory=list)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from copilot_nb.errors import UsageError
 from copilot_nb.events import JSON, new_id

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from copilot_nb.events import JSON, new_id
 from copilot_nb.models.base import Reply, ToolCall
@@ -16,8 +17,7 @@ from copilot_nb.runtimes.engine.lanes import Item
 from copilot_nb.runtimes.engine.model_call import Deltas
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """One run: all that one message causes. `turn` is its number, from 0; `unanswered`: a person waits."""
 
     message_id: str

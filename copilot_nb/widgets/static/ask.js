@@ -1,6 +1,7 @@
 // Permission and question cards. Nothing in them has the focus by itself, and Enter never allows.
 import { button, h, icon, plural, replace, say, since } from "./dom.js";
 import { codeBlock } from "./code.js";
+import { form } from "./form.js";
 
 function lost(head) {
   const parts = [head.steers.length && plural(head.steers.length, "steers"), head.queued && say("lanes.queued", { n: head.queued })].filter(Boolean);
@@ -45,47 +46,50 @@ export function refreshAsks(root, head) {
   for (const span of root.querySelectorAll("[data-live=lost]")) span.textContent = lost(head);
 }
 
-// A question of the agent itself: choices as buttons, a line for other answers.
+// A question of the agent itself: choices as buttons, a form, a line for other answers.
 export function question(ask, ctx) {
   const { data, kind } = ask;
-  const title = { user_input: data.question, elicitation: data.message, exit_plan_mode: data.summary || say("question.plan") }[kind] || say("question.other", { kind });
-  const send = answer => { for (const b of el.querySelectorAll("button")) b.disabled = true; ctx.act("respond", { request: ask.id, answer }); };
-  const choices = kind === "user_input" ? (data.choices || []).map(c => [c, { answer: c, wasFreeform: false }])
-    : kind === "exit_plan_mode" ? (data.actions || []).map(a => [say(`plan.${a}`), { approved: a !== "reject", selectedAction: a }])
-      : [];
-  const fields = kind === "elicitation" ? form(data.requestedSchema || {}) : null;
-  const free = h("input", { type: "text", "aria-label": say("question.answer"), placeholder: say("question.answer"),
-    onKeydown: e => { e.stopPropagation(); if (e.key === "Enter" && free.value.trim()) send({ answer: free.value.trim(), wasFreeform: true }); } });
+  const title = { user_input: data.question, elicitation: data.message, exit_plan_mode: data.summary || say("question.plan"), auto_mode_switch: say("question.switch") }[kind] || say("question.other", { kind });
+  const busy = on => { for (const b of el.querySelectorAll("button")) b.disabled = on; };
+  const send = answer => { busy(true); ctx.act("respond", { request: ask.id, answer }).then(ok => { if (!ok) busy(false); }); };
+  const parts = { user_input: asked, elicitation: formed, exit_plan_mode: planned, auto_mode_switch: switched }[kind];
   const el = h("section", { class: "cnb-perm question", role: "group", "aria-label": title, "data-ref": ask.id },
     h("header", {}, icon("ask", "ask"), h("b", { text: title }), h("span", { class: "cnb-dim cnb-num" }, say("permission.waiting"), " ", since(ask.asked))),
     data.planContent && h("pre", { class: "cnb-out", tabindex: 0, text: data.planContent }),
     data.url && h("p", { class: "cnb-perm-why" }, h("code", { text: data.url })),
-    ctx.readonly() ? null : [
-      choices.length > 0 && h("div", { class: "cnb-perm-do" }, choices.map(([label, answer], k) => button({ class: `cnb-btn${k ? "" : " primary"}`, onClick: () => send(answer) }, label))),
-      kind === "user_input" && data.allowFreeform !== false && h("div", { class: "cnb-feedback" }, free, button({ class: "cnb-btn", onClick: () => free.value.trim() && send({ answer: free.value.trim(), wasFreeform: true }) }, say("question.send"))),
-      kind === "elicitation" && [fields.el, h("div", { class: "cnb-perm-do" },
-        button({ class: "cnb-btn primary", onClick: () => send({ action: "accept", content: fields.read() }) }, say("question.accept")),
-        button({ class: "cnb-btn", onClick: () => send({ action: "decline" }) }, say("question.decline")))]]);
+    ctx.readonly() ? null : parts?.(data, send));
   return el;
 }
 
-function form(schema) {
-  const inputs = Object.entries(schema.properties || {}).map(([name, field]) => {
-    const node = field.enum ? h("select", {}, field.enum.map(v => h("option", { value: v, text: v })))
-      : h("input", { type: field.type === "boolean" ? "checkbox" : /number|integer/.test(field.type) ? "number" : "text", onKeydown: e => e.stopPropagation() });
-    if (field.default != null) { if (field.type === "boolean") node.checked = field.default; else node.value = field.default; }
-    return { name, field, node };
-  });
-  return {
-    el: h("div", { class: "cnb-form" }, inputs.map(({ name, field, node }) => h("label", {}, h("span", { text: field.title || name }), node, field.description && h("small", { class: "cnb-dim", text: field.description })))),
-    read: () => Object.fromEntries(inputs.map(({ name, field, node }) => [name, field.type === "boolean" ? node.checked : /number|integer/.test(field.type) ? Number(node.value) : node.value])),
-  };
+const row = buttons => buttons.length > 0 && h("div", { class: "cnb-perm-do" }, buttons.map(([label, run, primary]) => button({ class: `cnb-btn${primary ? " primary" : ""}`, onClick: run }, label)));
+
+// A line to write in; `run` gets what was written, which may be nothing only where `empty` says so.
+function line(words, label, run, empty = false) {
+  const go = () => { if (empty || input.value.trim()) run(input.value.trim()); else input.focus(); };
+  const input = h("input", { type: "text", "aria-label": words, placeholder: words, onKeydown: e => { e.stopPropagation(); if (e.key === "Enter" && input.value.trim()) go(); } });
+  return h("div", { class: "cnb-feedback" }, input, button({ class: "cnb-btn", onClick: go }, label));
 }
+
+const asked = (data, send) => [
+  row((data.choices || []).map((choice, k) => [choice, () => send({ answer: choice, wasFreeform: false }), k === 0])),
+  data.allowFreeform !== false && line(say("question.answer"), say("question.send"), answer => send({ answer, wasFreeform: true }))];
+
+function formed(data, send) {
+  const fields = form(data.requestedSchema || {});
+  const accept = () => { const content = fields.read(); if (content) send({ action: "accept", content }); };
+  return [fields.el, row([[say("question.accept"), accept, true], [say("question.decline"), () => send({ action: "decline" })], [say("question.cancel"), () => send({ action: "cancel" })]])];
+}
+
+const planned = (data, send) => [
+  row((data.actions || []).map((action, k) => [say(`plan.${action}`), () => send({ approved: true, selectedAction: action }), data.recommendedAction ? action === data.recommendedAction : k === 0])),
+  line(say("plan.change"), say("plan.reject"), feedback => send(feedback ? { approved: false, feedback } : { approved: false }), true)];
+
+const switched = (data, send) => row(["yes", "yes_always", "no"].map((response, k) => [say(`switch.${response}`), () => send({ response }), k === 0]));
 
 export function askStrip(el, head, go) {
   const ask = head.asks[0];
   el.hidden = !ask;
   if (!ask) return;
-  replace(el, icon("lock", "ask"), h("span", {}, h("code", { text: ask.name || ask.kind }), say("permission.strip"), h("code", { class: "cmd", text: (ask.arg || ask.data.question || ask.data.message || "").slice(0, 200) })),
+  replace(el, icon("lock", "ask"), h("span", {}, ask.kind === "permission" ? [h("code", { text: ask.name || ask.kind }), say("permission.strip")] : say("question.strip"), h("code", { class: "cmd", text: (ask.arg || ask.data.question || ask.data.message || "").slice(0, 200) })),
     button({ class: "cnb-btn small", onClick: go }, say("permission.review")));
 }

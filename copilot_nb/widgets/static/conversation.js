@@ -13,6 +13,7 @@ export class Conversation {
     this.rows = h("div");
     this.pending = h("div");
     this.questions = h("div");
+    this.cards = new Map(); // request id -> the card of a question
     this.list = h("div", { class: "cnb-conv", role: "log", "aria-label": say("tab.conversation") }, this.above, this.rows, this.questions, this.pending);
     this.below = button({ class: "cnb-below", hidden: true, onClick: () => this.toEnd(true) }, icon("down"), say("conversation.latest"));
     this.empty = h("p", { class: "cnb-empty", text: say("conversation.empty") });
@@ -71,10 +72,11 @@ export class Conversation {
       replace(this.pending, head.steers.map(m => messageView(m, this.ctx)));
     }
     const open = head.asks.filter(ask => ask.kind !== "permission");
-    const ids = open.map(ask => ask.id).join();
-    if (ids !== this.askPrint) {
-      this.askPrint = ids;
-      replace(this.questions, open.map(ask => question(ask, this.ctx)));
+    for (const [id, el] of this.cards) if (!open.some(ask => ask.id === id)) { el.remove(); this.cards.delete(id); }
+    for (const ask of open) { // a card stays as it is until it is answered: what was typed in it must not go
+      if (this.cards.has(ask.id)) continue;
+      this.cards.set(ask.id, question(ask, this.ctx));
+      this.questions.append(this.cards.get(ask.id));
     }
     refreshAsks(this.el, head);
     this.edges();
