@@ -16,13 +16,16 @@ from typing import Any, Final
 _IMPORT: Final = re.compile(
     r'^import\s+(?:\{([^}]*)\}|(\w+))\s+from\s+"\./([\w.]+)"(?:\s+with\s+\{[^}]*\})?;\n', re.M
 )
-_EXPORT: Final = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|class|const|let)\s+(\w+)", re.M)
+_EXPORTED: Final = re.compile(r"\s*(?:async\s+)?(?:function\*?|class|const|let)\s+(\w+)")
 _ENTRY: Final = "main.js"
 STYLES: Final = ("base.css", "conversation.css", "timeline.css", "queue.css", "events.css", "narrow.css")
 
 
+_STATIC: Final = files("copilot_nb.widgets") / "static"
+
+
 def _read(name: str) -> str:
-    return files("copilot_nb.widgets").joinpath("static", name).read_text(encoding="utf-8")
+    return (_STATIC / name).read_text(encoding="utf-8")
 
 
 @cache
@@ -49,15 +52,19 @@ def _load(name: str, done: dict[str, str], path: tuple[str, ...]) -> None:
     if name.endswith(".json"):
         done[name] = f"const {_variable(name)} = {text.strip()};"
         return
-    for match in _IMPORT.finditer(text):
+    last = text.rfind("\nimport ")
+    top = text.find("\n", last + 1) + 1 if last >= 0 or text.startswith("import ") else 0
+    head, body = text[:top], text[top:]  # imports come first: the patterns need not walk the rest
+    for match in _IMPORT.finditer(head):
         _load(match[3], done, (*path, name))
-    body = _IMPORT.sub(_as_const, text)
+    head = _IMPORT.sub(_as_const, head)
     if name == _ENTRY:
-        done[name] = body
+        done[name] = head + body
         return
-    names = _EXPORT.findall(body)
-    body = re.sub(r"^export\s+", "", body, flags=re.M)
-    done[name] = f"const {_variable(name)} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();"
+    first, *exports = ("\n" + body).split("\nexport ")
+    names = [match[1] for text in exports if (match := _EXPORTED.match(text))]
+    body = "\n".join([first[1:], *exports]) if first else "\n".join(exports)
+    done[name] = f"const {_variable(name)} = (() => {{\n{head}{body}return {{ {', '.join(names)} }};\n}})();"
 
 
 def _as_const(match: re.Match[str]) -> str:
