@@ -1,4 +1,4 @@
-"""Questions of the agent itself, on the real Copilot CLI: each control clicked, its effect read from the log."""
+"""Questions of the agent itself, on the real Copilot CLI: each control clicked, its effect in the log."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def asking(notebook, cli_path):
 
 
 def results(page) -> list[str]:
-    """What the calls came to, by the log that the CLI writes."""
+    """What the calls came to, by the log, which the CLI writes some moments later."""
     done = page.of("tool.execution_complete")
     return [(data.get("result") or {}).get("content") or data["error"]["message"] for data in done]
 
@@ -82,7 +82,7 @@ def test_a_question_with_choices_and_one_with_words(asking):
     strip.get_by_role("button", name="Review").click()
     card.get_by_role("button", name="qty").click()
     page.until(lambda: "Which rows?" in card.inner_text(), "the next question")
-    assert results(page) == ["User selected: qty"]
+    page.until(lambda: results(page) == ["User selected: qty"], "in the log")
     assert card.get_by_role("button", name="all").is_visible()
     card.get_by_role("button", name="Send").click()  # with nothing in it
     assert card.get_by_role("button", name="Send").is_enabled()
@@ -113,6 +113,7 @@ def test_two_questions_at_once_keep_what_was_typed(asking):
     two.get_by_role("button", name="Send").click()
     page.until(lambda: len(results(page)) == 1, "the form is answered")
     assert one.get_by_role("textbox").input_value() == "half a"
+    one.get_by_role("textbox").press("End")
     one.get_by_role("textbox").press_sequentially("n answer")
     one.get_by_role("textbox").press("Enter")
     idle(page, panel)
@@ -187,15 +188,15 @@ def test_leaving_plan_mode(asking):
     )
     card = panel.locator(".cnb-perm.question")
     page.until(lambda: card.count() and "First plan" in card.inner_text(), "the plan", 90)
-    assert panel.get_by_label("Mode").input_value() == "plan"
+    assert panel.get_by_label("Mode", exact=True).input_value() == "plan"
     for name in ("Go on in autopilot", "Go on, asking me", "Leave plan mode"):
         assert card.get_by_role("button", name=name, exact=True).is_visible()
     card.get_by_role("textbox", name="What should change in the plan?").fill("smaller steps")
     card.get_by_role("button", name="Keep planning").click()
     page.until(lambda: "Second plan" in card.inner_text(), "the next plan")
-    assert "smaller steps" in results(page)[0]
+    page.until(lambda: "smaller steps" in str(results(page)), "in the log")
     card.get_by_role("button", name="Go on, asking me").click()
     idle(page, panel)
     assert "Plan approved" in results(page)[1]
     assert [data["newMode"] for data in page.of("session.mode_changed")][-1] == "interactive"
-    assert panel.get_by_label("Mode").input_value() == "interactive"
+    assert panel.get_by_label("Mode", exact=True).input_value() == "interactive"
