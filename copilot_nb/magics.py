@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
 import traitlets
@@ -15,7 +14,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 
 from copilot_nb import loops
 from copilot_nb.errors import CopilotNbError, UsageError
-from copilot_nb.notebook import commands, completion, waiting
+from copilot_nb.notebook import commands, completion, waiting, warmup
 from copilot_nb.notebook.arguments import parse
 from copilot_nb.notebook.desk import Desk
 
@@ -46,6 +45,7 @@ class CopilotMagics(Magics):
         super().__init__(shell)
         self.desk = Desk(shell.user_ns, self)
         self.matcher = completion.matcher()
+        self.leave_the_rest: Callable[[], object] = lambda: None
 
     @line_and_cell("copilot")
     @no_var_expand
@@ -148,27 +148,19 @@ def _loaded() -> CopilotMagics:
 
 # --- loading ---------------------------------------------------------------------------------------
 
-#: brought in at loading, so that the first cell need not wait for them
-_FIRST_CELL = (
-    "copilot_nb.session",
-    "copilot_nb.widgets.cell",
-    "copilot_nb.models.demo",
-    "copilot_nb.tools.python",
-)
-
 
 def load(shell: InteractiveShell) -> None:
     """Register magics, transformer and completion; a second time does nothing."""
     if "CopilotMagics" in shell.magics_manager.registry:
         return
     loops.capture()
-    for module in _FIRST_CELL:
-        import_module(module)
     magics = CopilotMagics(shell)
     shell.register_magics(magics)
     shell.input_transformers_post.append(waiting.transform)
     if magics.matcher is not None and hasattr(shell.Completer, "custom_matchers"):
         shell.Completer.custom_matchers.append(magics.matcher)
+    if (loop := loops.running_loop()) is not None:
+        magics.leave_the_rest = warmup.begin(loop)
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -183,5 +175,6 @@ def unload(shell: InteractiveShell) -> None:
     shell.input_transformers_post.remove(waiting.transform)
     if magics.matcher in getattr(shell.Completer, "custom_matchers", ()):
         shell.Completer.custom_matchers.remove(magics.matcher)
+    magics.leave_the_rest()
     magics.desk.close()
     loops.release()

@@ -216,7 +216,7 @@ class Desk:
         """
         from copilot_nb.widgets.progress import wait_line
 
-        async with wait_line(session):
+        with wait_line(session):
             while session.id in self.sending and not session.busy:  # noqa: ASYNC110 - a step or two of the loop
                 await asyncio.sleep(0.01)
             result = await session.wait(timeout=seconds)
