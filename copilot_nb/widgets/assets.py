@@ -62,7 +62,7 @@ def _load(name: str, done: dict[str, str], path: tuple[str, ...]) -> None:
         done[name] = head + body
         return
     first, *exports = ("\n" + body).split("\nexport ")
-    names = [name[1] for export in exports if (name := _EXPORTED.match(export))]
+    names = [found[1] for export in exports if (found := _EXPORTED.match(export))]
     body = "\n".join([first[1:], *exports]) if first else "\n".join(exports)
     done[name] = f"const {_variable(name)} = (() => {{\n{head}{body}return {{ {', '.join(names)} }};\n}})();"
 

@@ -26,6 +26,23 @@ def test_loading_brings_in_nothing_heavy(start, version):
     assert before > 0
 
 
+@pytest.mark.parametrize("version", ["6.29.5", "7.4.0"])
+def test_what_the_first_cell_needs_comes_while_the_kernel_is_idle(start, version):
+    kernel = start(version)
+    kernel.ok("%load_ext copilot_nb")
+    there = "[name for name in warmup.FIRST_CELL if name in sys.modules] == list(warmup.FIRST_CELL)"
+    kernel.ok("import sys; from copilot_nb.notebook import warmup")
+    kernel.until(there)
+    assert kernel.value(f"[name for name in {HEAVY!r} if name in sys.modules]") == []
+
+
+def test_unloading_leaves_the_rest(start):
+    kernel = start("7.4.0")
+    kernel.ok("%load_ext copilot_nb\n%unload_ext copilot_nb")
+    kernel.ok("import asyncio; await asyncio.sleep(0.5)")
+    assert kernel.value("'copilot_nb.widgets.cell' in __import__('sys').modules") is False
+
+
 def test_loading_twice_gives_one_of_everything(kernel):
     kernel.ok("import copilot_nb; copilot_nb.load_ipython_extension(get_ipython())")
     kernel.ok("%load_ext copilot_nb")
