@@ -70,6 +70,38 @@ async def _stop(panel: Panel, args: JSON) -> None:
     await _session(panel).abort(keep_queue=True)
 
 
+@_action("restart.text")
+async def _restart_text(panel: Panel, args: JSON) -> JSON:
+    """What a new start of the running run would say: its message and its steers, in order."""
+    state = panel.source.state
+    run = state.run
+    if run is None or not state.busy:
+        raise UsageError("Nothing runs that could be restarted.")
+    steers = [m for m in state.messages.values() if m.run == run.n and m.delivery == "steering"]
+    return {"run": run.n, "text": "\n\n".join([run.prompt, *(m.text for m in [*steers, *state.steers])])}
+
+
+@_action("restart")
+async def _restart(panel: Panel, args: JSON) -> None:
+    """Stop the run and start anew with a text; what waits in the queue stays behind it."""
+    session, state = _session(panel), panel.source.state
+    if not str(args["text"]).strip():
+        raise UsageError("The message is empty: write what the agent should do.")
+    if not state.busy or state.run is None or state.run.n != args["run"]:
+        raise UsageError(f"Run {args['run']} is over: send the text as a new message.")
+    paused = state.queue_paused
+    for steer in state.steers:
+        await session.withdraw(steer.id, steer.text)
+    await session.abort(keep_queue=True)
+    if not state.queue_paused:
+        await session.send(args["text"])
+        return
+    await session.queue.insert_at(0, Message(args["text"]))
+    await session.queue.set_drain_paused(False)
+    if paused:
+        await session.queue.set_drain_paused(True)
+
+
 @_action("mode")
 async def _mode(panel: Panel, args: JSON) -> None:
     await _session(panel).set_mode(args["mode"])

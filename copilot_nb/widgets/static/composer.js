@@ -16,13 +16,16 @@ export class Composer {
     this.enqueue = button({ class: "cnb-btn primary", onClick: () => this.send("enqueue") }, icon("queue"), say("composer.enqueue"), h("kbd", { text: "Enter" }));
     this.steer = button({ class: "cnb-btn steer-btn", onClick: () => this.send("immediate") }, icon("steer"), say("composer.steer"), h("kbd", { text: `${CTRL} Enter` }));
     this.lanes = button({ class: "cnb-lanes", hidden: true, onClick: () => ctx.go("queue") });
-    this.hint = h("p", { class: "cnb-hint", id: hint });
+    this.words = h("span", { class: "cnb-hint-words" });
+    this.third = h("span", { class: "cnb-third", hidden: true }, say("composer.third"), " ", button({ class: "cnb-link", onClick: () => this.anew() }, say("composer.restart")));
+    this.hint = h("p", { class: "cnb-hint", id: hint }, this.words, this.third);
     this.note = h("p", { class: "cnb-note", role: "alert", hidden: true });
     this.el = h("footer", { class: "cnb-composer empty", "data-lm-suppress-shortcuts": "true" }, this.note, this.lanes, h("div", { class: "cnb-box" }, this.area, this.enqueue, this.steer), this.hint);
   }
 
   key(event) {
     event.stopPropagation();
+    if (event.key === "Escape" && (this.editing || this.run)) return this.leave();
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       this.send(event.ctrlKey || event.metaKey ? "immediate" : "enqueue");
@@ -52,9 +55,9 @@ export class Composer {
     this.typed();
     this.sent = [...this.sent.filter(one => one !== text), text].slice(-HISTORY);
     this.place = this.sent.length;
-    const edited = this.editing;
-    this.editing = null;
-    const ok = edited ? await this.ctx.act("steer.withdraw", { message: edited.id, text, mode }) : await this.ctx.act("send", { text, mode });
+    const edited = this.editing, run = this.run;
+    this.editing = this.run = null;
+    const ok = run ? await this.ctx.act("restart", { run, text }) : edited ? await this.ctx.act("steer.withdraw", { message: edited.id, text, mode }) : await this.ctx.act("send", { text, mode });
     if (ok === false && !this.area.value) { this.area.value = text; this.typed(); } // refused: give the words back
     this.area.focus();
   }
@@ -62,7 +65,26 @@ export class Composer {
   // A steer that waits, back in the box: sending it takes the old one away.
   edit(message) {
     this.editing = message;
-    this.area.value = message.text;
+    this.write(message.text);
+  }
+
+  // Stop and restart: the run's message with its steers, to be made one text. The run goes on until that is sent.
+  async anew() {
+    const start = await this.ctx.act("restart.text");
+    if (!start) return;
+    this.run = start.run;
+    this.write(start.text);
+    this.update(this.ctx.store.head, this.ctx.view);
+  }
+
+  leave() {
+    this.editing = this.run = null;
+    this.write("");
+    this.update(this.ctx.store.head, this.ctx.view);
+  }
+
+  write(text) {
+    this.area.value = text;
     this.typed();
     this.area.focus();
   }
@@ -87,10 +109,10 @@ export class Composer {
         head.queued > 0 && h("span", { class: "cnb-lane-q" }, icon(head.paused ? "pause" : "queue"), h("b", { text: say(head.paused ? "lanes.queuedPaused" : "lanes.queued", { n: head.queued }) }), h("span", { class: "cnb-lane-text", text: say("lanes.next", { text: head.queue[0]?.text ?? "" }) })));
     }
     const waits = live || head.paused;
-    const steers = head.steered + head.steers.length;
-    replace(this.hint,
+    this.third.hidden = !live || head.steered + head.steers.length < 3 || this.run != null;
+    if (this.run != null) return replace(this.words, h("span", {}, h("b", { text: "Enter" }), " ", say("composer.restarts", { run: this.run })));
+    replace(this.words,
       h("span", {}, h("b", { text: say("composer.enqueue") }), " ", waits ? say(head.paused ? "composer.waitsPaused" : "composer.waits", { n: head.queued + 1 }) : say("composer.now")),
-      live && h("span", {}, h("b", { text: say("composer.steer") }), " ", say(head.asks.length ? "composer.joinsAsk" : head.turn ? "composer.joins" : "composer.joinsFirst", { run: head.run, turn: head.phase === "wait" && !head.turn ? 1 : head.turn + 1 })),
-      live && steers > 2 && h("span", { class: "cnb-third", text: say("composer.third") }));
+      live && h("span", {}, h("b", { text: say("composer.steer") }), " ", say(head.asks.length ? "composer.joinsAsk" : head.turn ? "composer.joins" : "composer.joinsFirst", { run: head.run, turn: head.phase === "wait" && !head.turn ? 1 : head.turn + 1 })));
   }
 }

@@ -58,6 +58,7 @@ class PanelView {
 
   go(name, ref) {
     this.view = name;
+    this.counted = 0; // the tabs show at once where one is
     let view = this.made.get(name);
     if (!view) this.made.set(name, (view = new VIEWS[name](this)));
     this.body.className = `cnb-body ${name}`;
