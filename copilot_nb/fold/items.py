@@ -30,6 +30,8 @@ class Message(Struct, eq=False):
         Numbers from 1 of where it landed; a steer belongs to the turn whose request it joined.
     reason
         Why it was removed (``removed``, ``cleared``, ``aborted`` …) or moved (``missed``).
+    event_id
+        The event that landed it.
     nudge
         An autopilot continuation; its content is empty.
     """
@@ -48,6 +50,7 @@ class Message(Struct, eq=False):
     source: str | None = None
     nudge: bool = False
     attachments: list[JSON] = field(default_factory=list)
+    event_id: str = ""
 
 
 class Request(Struct, eq=False):
@@ -73,6 +76,8 @@ class Tool(Struct, eq=False):
         The permission's result kind; None when nobody had to be asked.
     feedback, reason
         What the person said with a denial; who decided.
+    event_id
+        The event of its start.
     """
 
     key: str
@@ -95,6 +100,7 @@ class Tool(Struct, eq=False):
     feedback: str | None = None
     reason: str | None = None
     display: list[JSON] = field(default_factory=list)
+    event_id: str = ""
 
 
 class Turn(Struct, eq=False):

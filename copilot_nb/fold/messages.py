@@ -17,7 +17,7 @@ def _user_message(state: Fold, data: JSON, event: Event) -> None:
     state.messages[key] = message
     message.text = str(data.get("displayContent") or data.get("content") or "")
     message.state, message.landed_at, message.delivery = "landed", at, delivery
-    message.source = data.get("source")
+    message.source, message.event_id = data.get("source"), event.id
     message.nudge = bool(data.get("isAutopilotContinuation"))
     message.attachments = list(data.get("attachments") or ())
     run, turn = state.run, state.turn

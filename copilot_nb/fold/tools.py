@@ -19,6 +19,7 @@ def _tool_start(state: Fold, data: JSON, event: Event) -> None:
         turn = state._live_turn(event)
     name = str(data.get("toolName", ""))
     tool = Tool(f"c{len(turn.tools)}-{turn.key}", call, name, data.get("arguments"), turn.run, turn.n, at)
+    tool.event_id = event.id
     state.tools[call] = tool
     turn.tools.append(tool)
     state.touched = turn

@@ -52,11 +52,8 @@ class EventTable:
         return {"types": counts, "all": sum(every.values())}
 
     def place(self, args: JSON) -> int | None:
-        """Where the event of an id, or the last one at a time, is among the filtered rows."""
-        chosen = filter_of(args)
-        if args.get("event"):
-            return self.window.place(args["event"], **chosen)
-        return None
+        """Where the event of an id is among the filtered rows, in the log's order."""
+        return self.window.place(args["event"], **filter_of(args))
 
     def frame(self, args: JSON) -> JSON:
         """Put the filtered events in a variable of the notebook: its name, and how many they are."""

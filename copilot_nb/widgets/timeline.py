@@ -116,6 +116,7 @@ def _run(run: Run, zero: float) -> JSON:
         "state": run.state,
         "turns": len(run.turns),
         "prompt": run.prompt[:80],
+        "event": getattr(run.items[0], "event_id", "") if run.items else "",
     }
 
 
@@ -149,6 +150,7 @@ def _tool(tool: Tool, zero: float) -> JSON:
         "asked": None if tool.reason else _less(tool.asked_at, zero),
         "answered": None if tool.reason else _less(tool.answered_at, zero),
         "error": (tool.error or "")[:120],
+        "event": tool.event_id,
     }
 
 
@@ -164,6 +166,7 @@ def _message(message: Message, zero: float) -> JSON:
         "run": message.run,
         "turn": message.turn,
         "reason": message.reason,
+        "event": message.event_id,
     }
 
 

@@ -124,7 +124,7 @@ export class Conversation {
     const box = this.el.getBoundingClientRect();
     this.el.scrollTop += row.getBoundingClientRect().top - box.top - 40;
     this.stick = false;
-    row.classList.remove("cnb-flash");
+    for (const old of this.el.querySelectorAll(".cnb-flash")) old.classList.remove("cnb-flash");
     void row.offsetWidth; // starts the flash again
     row.classList.add("cnb-flash");
     row.setAttribute("tabindex", "-1");

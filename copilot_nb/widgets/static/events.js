@@ -79,7 +79,7 @@ export class EventsView {
       const { count } = await this.ctx.store.do("events.count", this.filter());
       if (turn !== this.turn) return;
       this.count = count;
-      this.pages.clear();
+      this.pages = new Map();
       this.tally();
       this.resize();
       if (this.following && this.sort[0] === "seq" && this.sort[1]) this.toEnd();
@@ -114,9 +114,8 @@ export class EventsView {
     const { count } = await this.ctx.store.do("events.count", this.filter());
     this.tally();
     if (count === before) return;
-    if (this.sort[0] === "seq" && this.sort[1] && !this.find && count > before) this.pages.delete(Math.floor((before - 1) / PAGE));
-    else this.pages.clear();
-    for (const page of [...this.pages.keys()]) if ((page + 1) * PAGE > before) this.pages.delete(page);
+    const onlyAtEnd = this.sort[0] === "seq" && this.sort[1] && !this.find && count > before;
+    this.pages = new Map(onlyAtEnd ? [...this.pages].filter(([n, rows]) => rows && (n + 1) * PAGE <= before) : []);
     this.count = count;
     this.resize();
     if (this.following) this.toEnd();
@@ -125,14 +124,14 @@ export class EventsView {
 
   page(n) {
     if (this.pages.has(n)) return this.pages.get(n);
-    const turn = this.turn;
-    this.pages.set(n, null);
+    const { pages } = this; // another map takes its place when the filter or the count changes: what comes then is old
+    pages.set(n, null);
     this.ctx.store.do("events.rows", { ...this.filter(), start: n * PAGE, stop: Math.min(this.count, (n + 1) * PAGE), sort: this.sort }).then(({ rows }) => {
-      if (turn !== this.turn) return;
-      this.pages.set(n, rows);
-      if (this.pages.size > 40) this.pages.delete(this.pages.keys().next().value);
+      if (pages !== this.pages) return;
+      pages.set(n, rows);
+      if (pages.size > 40) pages.delete(pages.keys().next().value);
       this.paint();
-    }).catch(error => this.ctx.fail(error));
+    }).catch(error => { pages.delete(n); this.ctx.fail(error); });
     return null;
   }
 
@@ -326,16 +325,22 @@ export class EventsView {
     this.paint();
   }
 
-  // From the timeline or the conversation: the row of an event, or the first that holds a text.
+  // From the timeline: the row of an event, in the log's order and whatever the filter was.
   jump(ref) {
     this.wanted = ref;
-    if (this.types) this.find_(ref);
+    if (!this.types) return;
+    this.sort = ["seq", true];
+    this.off.clear();
+    for (const chip of this.chips) chip.setAttribute("aria-pressed", "true");
+    this.find = this.input.value = "";
+    this.heads();
+    this.reload();
   }
 
   async find_(ref) {
     this.wanted = null;
     this.follow(false);
-    const { index } = await this.ctx.act("events.find", { ...this.filter(), sort: this.sort, event: ref.event ?? null, time: ref.time ?? null });
+    const { index } = await this.ctx.act("events.find", { ...this.filter(), event: ref.event });
     if (index == null) return;
     this.goTo(Math.max(0, index * ROW - 60));
     this.paint();

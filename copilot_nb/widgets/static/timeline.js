@@ -79,7 +79,10 @@ export class Timeline {
     if (a < this.reach[0] || a + d > this.reach[1] || many) { clearTimeout(this.later); this.later = setTimeout(() => this.load(), 90); }
   }
 
-  zoom(f) { const [a, b] = this.win ?? this.full(), c = this.following && !this.whole ? b : (a + b) / 2; this.setWin(c - (c - a) * f, c + (b - c) * f); }
+  zoom(f) {
+    const [a, b] = this.win ?? this.full(), keep = this.following && this.data?.live, c = keep ? b : (a + b) / 2;
+    this.setWin(c - (c - a) * f, c + (b - c) * f, keep);
+  }
   fitAll() { this.whole = true; this.setWin(...this.full()); this.load(); }
   setFollow() { this.following = true; const d = Math.min(20, this.now()); this.setWin(this.now() - d, this.now() + d * 0.06); this.load(); }
 
@@ -137,7 +140,7 @@ export class Timeline {
     this.picked = i;
     replace(this.info, this.facts(i), h("span", { class: "cnb-tl-go" },
       i.item && button({ class: "cnb-link", onClick: () => this.ctx.go("conversation", { item: i.item, part: i.part }) }, say("timeline.inConversation")),
-      (i.event || i.id) && button({ class: "cnb-link", onClick: () => this.ctx.go("events", { event: i.event, text: i.id, time: this.data.zero + i.a }) }, say("timeline.inEvents"))));
+      i.event && button({ class: "cnb-link", onClick: () => this.ctx.go("events", { event: i.event }) }, say("timeline.inEvents"))));
     this.draw();
   }
 

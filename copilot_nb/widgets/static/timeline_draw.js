@@ -10,7 +10,7 @@ export function bars(data, now) {
   const list = [];
   for (const r of data.runs || []) {
     const b = r.b ?? now;
-    list.push({ row: "runs", kind: "run", key: r.key, item: r.key, a: r.a, b, live: r.b == null, label: say("run.name", r), short: String(r.n), arg: r.prompt.replaceAll("`", ""), title: say("run.name", r), facts: [[say("tab.timeline") && say("timeline.turns"), r.turns]] });
+    list.push({ row: "runs", kind: "run", key: r.key, item: r.key, event: r.event, a: r.a, b, live: r.b == null, label: say("run.name", r), short: String(r.n), arg: r.prompt.replaceAll("`", ""), title: say("run.name", r), facts: [[say("tab.timeline") && say("timeline.turns"), r.turns]] });
   }
   for (const t of data.turns || []) turnBars(t, now, list);
   return list;
@@ -27,7 +27,7 @@ function turnBars(t, now, list) {
   for (const c of t.tools) {
     const stop = c.b ?? now;
     const kind = { ask: "ask", running: "run", failed: "fail" }[c.state] || "ok";
-    list.push({ ...common, row: "tools", kind, key: c.key, part: c.key, id: c.id, a: c.a, b: stop, ask: c.asked != null ? [c.asked, c.answered ?? stop] : null, live: c.b == null, label: c.name, arg: c.arg, title: c.name, note: c.arg,
+    list.push({ ...common, row: "tools", kind, key: c.key, part: c.key, event: c.event, a: c.a, b: stop, ask: c.asked != null ? [c.asked, c.answered ?? stop] : null, live: c.b == null, label: c.name, arg: c.arg, title: c.name, note: c.arg,
       facts: [[say("timeline.turn"), t.n], c.asked != null && [say("timeline.waited"), secs1((c.answered ?? stop) - c.asked)], c.state === "failed" && [say("timeline.error"), c.error.split("\n").at(-1)]] });
   }
 }
@@ -242,7 +242,7 @@ export class Drawing {
     }
     node.append(m.mode === "steer" ? g("path", { d: `M${xs},${yl - 4}l4,4l-4,4l-4,-4z`, class: "mark" }) : m.mode === "queue" ? g("rect", { x: xs - 3, y: yl - 3, width: 6, height: 6, rx: 1, class: "mark" }) : g("circle", { cx: xs, cy: yl, r: 3, class: "mark" }));
     node.append(g("text", { x: m.left ? xs - 8 : xs + 8, y: m.left ? yl + 3 : yl - 5, "text-anchor": m.left ? "end" : "start", class: "msgtext", text: m.shown }));
-    const item = { key: m.key, item: m.state === "landed" ? m.key : null, title: this.title(m), note: m.text, a: m.sent, b: m.until, live: m.state === "pending", facts: [["", this.words(m)]] };
+    const item = { key: m.key, item: m.state === "landed" ? m.key : null, event: m.event, title: this.title(m), note: m.text, a: m.sent, b: m.until, live: m.state === "pending", facts: [["", this.words(m)]] };
     node.addEventListener("pointermove", e => this.on.tip(item, e));
     node.addEventListener("pointerleave", () => this.on.tip(null));
     node.addEventListener("click", () => this.on.pick(item));
