@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-_FLUSH: Final = 8192  # rows that become one Arrow piece
+_FLUSH: Final = 2048  # rows that become one Arrow piece: their texts are still in the cache
 _tuple: Final = msgspec.structs.astuple
 
 

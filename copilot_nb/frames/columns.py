@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NA: Final = -(2**63)  # in arrays of 64-bit integers; also pandas' NaT
-SMALL: Final = 4096  # rows; smaller pieces are joined with what comes next
+SMALL: Final = 1024  # rows; smaller pieces are joined with what comes next
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from copilot_nb.frames import wire
 from copilot_nb.frames.wire import NotAnEvent
 from copilot_nb.store import EVENTS, session_folder
 
-BLOCK: Final = 1 << 16  # bytes; larger blocks leave the processor's cache and are slower
+BLOCK: Final = 1 << 17  # bytes; larger blocks leave the processor's cache, smaller ones cost more calls
 _BLANK: Final = b" \t\r\n"
 
 
