@@ -37,7 +37,8 @@ ARGS = [
     "--disable-backgrounding-occluded-windows",
 ]
 
-#: counts what goes over the sockets, and can lose messages on purpose: ``__drop(n)`` drops the next n deltas
+#: counts what goes over the sockets, and can lose messages on purpose: ``__drop(n)`` drops the next n deltas;
+#: with ``__comms = {}`` also how many messages each widget gets
 WATCH = """
 (() => {
   const Socket = window.WebSocket;
@@ -51,6 +52,9 @@ WATCH = """
       super(...a);
       this.addEventListener('message', e => {
         window.__ws.n++; window.__ws.rx += size(e.data);
+        const words = window.__comms ? text(e.data) : '';
+        const comm = words.includes('"comm_msg"') && /"comm_id": ?"([^"]+)"/.exec(words);
+        if (comm) window.__comms[comm[1]] = (window.__comms[comm[1]] ?? 0) + 1;
         if (window.__dropping > 0 && /"kind": ?"d"/.test(text(e.data))) {
           window.__dropping--; window.__ws.dropped++; e.stopImmediatePropagation();
         }
