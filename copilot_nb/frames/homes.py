@@ -27,11 +27,11 @@ def sessions(home: str | Path | None = None) -> pd.DataFrame:
     home
         Default ``$COPILOT_HOME`` or ``~/.copilot``. A home without sessions gives an empty table.
     """
-    from copilot_nb.frames import schema, tables
+    from copilot_nb.frames import arrays, schema
 
     found = sorted(_rows(home_dir(home) / "session-state"), key=lambda row: row["last_event"], reverse=True)
     names = [column.name for column in schema.TABLES["sessions"]]
-    return tables.frame("sessions", **{name: [row[name] for row in found] for name in names})
+    return arrays.frame("sessions", **{name: [row[name] for row in found] for name in names})
 
 
 def logs_of(home: str | Path | None = None) -> list[Path]:

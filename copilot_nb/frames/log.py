@@ -1,19 +1,17 @@
-"""`Log` and `LiveLog`: the tables of a file, and of a session that runs."""
+"""`Log`: the tables of a file."""
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections import deque
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from copilot_nb.errors import StoreError, UsageError
+from copilot_nb.errors import UsageError
 from copilot_nb.events import Event, to_line
 from copilot_nb.frames import schema, wire
-from copilot_nb.frames.base import EMPTY, Columns
+from copilot_nb.frames.base import Columns
 from copilot_nb.frames.columns import no_gc
 from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, lines_of, source_of
 from copilot_nb.frames.relate import Relations
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
     from copilot_nb.frames.compare import Comparison
     from copilot_nb.frames.plots import Plots
     from copilot_nb.frames.window import EventWindow
-
-_CHUNK: Final = 1024  # events that a live log folds at once
-_KEPT: Final = 4096  # ephemeral events whose data can still be looked at
 
 
 class NamedTables:
@@ -255,7 +250,7 @@ class Log(Tables):
     @property
     def problems(self) -> pd.DataFrame:
         """Lines that are no events, or were kept only after mending: number, reason, whether kept."""
-        from copilot_nb.frames import tables
+        from copilot_nb.frames import arrays
 
         base = self._columns()
         found = [*self._reader.problems]
@@ -263,7 +258,7 @@ class Log(Tables):
             offset, length, line = base.place(row, self.source.read)
             found.append(Problem(line, offset, length, reason, True))
         found.sort(key=lambda problem: problem.offset)
-        return tables.frame(
+        return arrays.frame(
             "problems",
             line=[problem.line for problem in found],
             reason=[problem.reason for problem in found],
@@ -278,76 +273,6 @@ class Log(Tables):
         row = row_of(base, which)
         offset, length, _ = base.place(row, self.source.read)
         return event_of(self.source.read(offset, length))
-
-
-class LiveLog(Tables):
-    """The log of a session that runs: events come by `append`, tables at any time, from any thread.
-
-    Parameters
-    ----------
-    path
-        The session's ``events.jsonl``, for `event`; None when nothing is stored.
-    """
-
-    def __init__(self, path: Path | str | None = None) -> None:
-        self.path = Path(path) if path is not None else None
-        self._base = Columns()
-        self._fold = Relations()
-        self._lock = threading.Lock()
-        self._tail: list[Event] = []
-        self._offsets: list[int] = []
-        self._kept: deque[Event] = deque(maxlen=_KEPT)
-
-    def __repr__(self) -> str:
-        return f"<LiveLog {self.path or 'in memory'}: {self._base.rows + len(self._tail)} events>"
-
-    def append(self, event: Event, offset: int | None = None) -> None:
-        """Add the next event; `offset` is where its line starts in the file, if the caller knows."""
-        self._offsets.append(-1 if offset is None else offset)
-        self._tail.append(event)
-        if len(self._tail) >= _CHUNK:
-            self._take()
-
-    def _take(self) -> None:
-        with self._lock:
-            count = len(self._tail)  # more may come meanwhile, on another thread
-            if not count:
-                return
-            events = self._tail[:count]
-            with no_gc():
-                self._base.add_events(events, self._offsets[:count], self._fold)
-            keep_all = self.path is None
-            self._kept.extend(e for e in events if (keep_all or e.ephemeral is True) and e.type not in EMPTY)
-            del self._tail[:count], self._offsets[:count]
-
-    def _columns(self, rows: int | None = None) -> Columns:
-        self._take()
-        return self._base
-
-    def _relations(self, rows: int | None = None) -> Relations:
-        return self._fold
-
-    @property
-    def complete(self) -> bool:
-        """Always: all that was appended is here."""
-        return True
-
-    @property
-    def problems(self) -> pd.DataFrame:
-        """Always empty: what was delivered was no bad line."""
-        return schema.empty("problems")
-
-    def event(self, which: str | int) -> Event:
-        """The whole event of an id or row number: from the file, or, if ephemeral, from recent memory."""
-        base = self._columns()
-        row = row_of(base, which)
-        wanted = base.ids.chunked(base.rows)[row].as_py()
-        for event in reversed(self._kept):
-            if event.id == wanted:
-                return event
-        if self.path is not None and not base.ephemeral[row]:
-            return find_event(self.path, wanted, base.offset[row])
-        raise StoreError(f"Event {wanted} was ephemeral and is too old: only its row in events() is left.")
 
 
 def _from_row(frame: pd.DataFrame, first: int) -> pd.DataFrame:
@@ -371,20 +296,6 @@ def row_of(base: Columns, which: str | int) -> int:
     return row
 
 
-def find_event(path: Path, wanted: str, offset: int) -> Event:
-    """A stored event by id, at its offset if that is known, else by looking through the file."""
-    needle = f'"id":"{wanted}"'.encode()
-    with path.open("rb") as file:
-        if offset >= 0:
-            file.seek(offset)
-        for line in file:
-            if needle in line:
-                event = event_of(line)
-                if event.id == wanted:
-                    return event
-    raise StoreError(f"Event {wanted} is no longer in {path}: the log was rewound.")
-
-
 def read_log(log: str | Path | IO[bytes] | IO[str], home: str | Path | None = None) -> Log:
     """Open a session's log for its tables.
 
@@ -406,4 +317,4 @@ def read_log(log: str | Path | IO[bytes] | IO[str], home: str | Path | None = No
     return Log(source_of(log, home))
 
 
-__all__: list[Any] = ["LiveLog", "Log", "read_log"]
+__all__: list[Any] = ["Log", "read_log"]

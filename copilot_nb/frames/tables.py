@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from copilot_nb.frames import schema
+from copilot_nb.frames.arrays import decoded, frame, from_int32, from_int64, strings, times
 from copilot_nb.frames.base import Columns
 from copilot_nb.frames.columns import NA
 from copilot_nb.frames.records import Run, Tool, Turn
@@ -23,20 +23,20 @@ def events(base: Columns, rows: int) -> pd.DataFrame:
 
     types = np.frombuffer(base.types[:rows], np.int32)
     columns = {
-        "time": _time(np.frombuffer(base.time[:rows], np.int64)),
+        "time": times(np.frombuffer(base.time[:rows], np.int64)),
         "type": pd.Categorical.from_codes(types, dtype=pd.CategoricalDtype(base.type_codes.names())),
-        "turn": _int32(base.turns[:rows]),
-        "agent_id": _decoded(base.agents[:rows], base.agent_codes.names()),
-        "tool": _decoded(base.tools[:rows], base.tool_codes.names()),
-        "text": _strings(base.texts.chunked(rows)),
-        "input_tokens": _int64(base.input[:rows]),
-        "output_tokens": _int64(base.output[:rows]),
-        "interaction_id": _strings(base.interactions.chunked(rows)),
+        "turn": from_int32(base.turns[:rows]),
+        "agent_id": decoded(base.agents[:rows], base.agent_codes.names()),
+        "tool": decoded(base.tools[:rows], base.tool_codes.names()),
+        "text": strings(base.texts.chunked(rows)),
+        "input_tokens": from_int64(base.input[:rows]),
+        "output_tokens": from_int64(base.output[:rows]),
+        "interaction_id": strings(base.interactions.chunked(rows)),
         "ephemeral": pd.arrays.BooleanArray(
             np.frombuffer(bytes(base.ephemeral[:rows]), np.bool_).copy(), np.zeros(rows, np.bool_)
         ),
-        "id": _strings(base.ids.chunked(rows)),
-        "parent_id": _strings(base.parents.chunked(rows)),
+        "id": strings(base.ids.chunked(rows)),
+        "parent_id": strings(base.parents.chunked(rows)),
     }
     return pd.DataFrame(columns, index=pd.RangeIndex(rows, name="seq"), copy=False)
 
@@ -347,88 +347,3 @@ def _span(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     import numpy as np
 
     return np.where((start == NA) | (end == NA), NA, end - start)
-
-
-def frame(table: str, **values: Any) -> pd.DataFrame:
-    import pandas as pd
-
-    columns = {}
-    for column in schema.TABLES[table]:
-        columns[column.name] = _series(column.dtype, values.pop(column.name))
-    if values:
-        raise KeyError(f"{table} has no columns {sorted(values)}")
-    return pd.DataFrame(columns, copy=False)
-
-
-def _series(dtype: str | tuple[str, ...], values: Any) -> Any:
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-
-    if isinstance(dtype, tuple):
-        codes = {name: code for code, name in enumerate(dtype)}
-        places = np.array([codes.get(value, -1) for value in values], np.int64)
-        return pd.Categorical.from_codes(places, dtype=pd.CategoricalDtype(list(dtype)))
-    if dtype == schema.TIME:
-        return _time(np.asarray(values, np.int64))
-    if dtype == schema.SPAN:
-        return pd.array(np.asarray(values, np.int64).view("m8[us]"), dtype="timedelta64[us]")
-    if dtype == schema.TEXT:
-        return _strings(values if isinstance(values, pa.Array) else _text_array(values))
-    if dtype == schema.INT:
-        mask = np.array([value is None or value < 0 for value in values], bool)
-        numbers = [0 if missing else value for value, missing in zip(values, mask, strict=True)]
-        return pd.arrays.IntegerArray(np.array(numbers, np.int64), mask)
-    return pd.Series(list(values), dtype=dtype).array
-
-
-def _text_array(values: Sequence[str | None]) -> Any:
-    import pyarrow as pa
-
-    from copilot_nb.frames.columns import encode
-
-    try:
-        return pa.array(values, pa.large_string())
-    except UnicodeEncodeError:
-        return pa.array([None if v is None else encode(v).decode() for v in values], pa.large_string())
-
-
-def _time(micros: np.ndarray) -> Any:
-    import pandas as pd
-
-    return pd.Series(micros.view("M8[us]"), copy=False).dt.tz_localize("UTC").array
-
-
-def _strings(values: Any) -> Any:
-    import pandas as pd
-
-    return pd.arrays.ArrowStringArray(values)
-
-
-def _int32(values: Any) -> Any:
-    """A pandas Int64 column from 32-bit numbers where -1 is missing."""
-    import numpy as np
-    import pandas as pd
-
-    numbers = np.frombuffer(values, np.int32)
-    return pd.arrays.IntegerArray(numbers.astype(np.int64), numbers < 0)
-
-
-def _int64(values: Any) -> Any:
-    import numpy as np
-    import pandas as pd
-
-    numbers = np.frombuffer(values, np.int64)
-    return pd.arrays.IntegerArray(numbers, numbers == NA)
-
-
-def _decoded(codes: Any, names: list[str]) -> Any:
-    """A text column from codes, -1 for missing."""
-    import numpy as np
-    import pyarrow as pa
-
-    numbers = np.frombuffer(codes, np.int32)
-    if not names:
-        return _strings(pa.nulls(len(numbers), pa.large_string()))
-    places = pa.array(numbers, mask=numbers < 0)
-    return _strings(_text_array(names).take(places))
