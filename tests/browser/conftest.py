@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from labdrive import Browser, LabPage, LabServer, chromium
 
+AXE = "4.10.3"
 HERE = str(Path(__file__).parent)
 SETUP = f"import sys; sys.path.insert(0, {HERE!r})\n%load_ext copilot_nb\nimport held, scene, copilot_nb"
 
@@ -103,6 +107,36 @@ def of_the_application(server, browser):
         return known[app]
 
     return errors
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """``axe(page)``: serious violations in the panels of a page. axe-core comes from npm into the cache."""
+    from venvs import CACHE
+
+    npm = shutil.which("npm")
+    script = CACHE / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.exists():
+        if npm is None:
+            pytest.skip("npm is not installed: axe-core cannot be fetched")
+        script.parents[2].mkdir(parents=True, exist_ok=True)
+        where = ["--prefix", str(script.parents[2])]
+        command = [npm, "install", "--silent", "--no-save", *where, f"axe-core@{AXE}"]
+        result = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
+        if not script.exists():
+            pytest.skip(f"axe-core cannot be fetched: {result.stderr[-300:]}")
+    code = script.read_text()
+
+    def violations(page) -> list:
+        page.js(code)
+        return page.js(
+            """async () => { const r = await axe.run('.cnb', { resultTypes: ['violations'] });
+            return r.violations.filter(v => ['serious', 'critical'].includes(v.impact))
+              .map(v => [v.id, v.nodes.slice(0, 3)
+                .map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? ''))]); }"""
+        )
+
+    return violations
 
 
 @pytest.fixture

@@ -160,6 +160,16 @@ def test_a_form_says_what_is_missing_and_sends_each_kind_of_value(asking):
     assert json.loads(results(page)[0]) == {"action": "accept", "content": content}
 
 
+def test_axe_finds_no_serious_violation_in_a_form(asking, axe):
+    page, panel, _ = asking([call("f", "form", schema=SCHEMA), {"text": ["done"]}])
+    card = panel.locator(".cnb-perm.question")
+    page.until(lambda: card.count(), "the form", 90)
+    card.get_by_role("button", name="Send").click()  # with its complaints in sight
+    assert axe(page) == []
+    card.get_by_role("button", name="Decline").click()
+    idle(page, panel)
+
+
 def test_a_form_can_be_declined_and_cancelled(asking):
     page, panel, _ = asking(
         [call("f1", "form", schema=SCHEMA), call("f2", "form", schema=SCHEMA), {"text": ["."]}]
