@@ -70,7 +70,8 @@ class Notebook(LabPage):
             if value:
                 return value
             if time.monotonic() > end:
-                seen = [text[-1500:] for text in self.page.locator(".cnb").all_inner_texts()]
+                shown = self.page.locator(".cnb").all_inner_texts()
+                seen = [text if len(text) < 2500 else f"{text[:500]} … {text[-2000:]}" for text in shown]
                 raise AssertionError(f"never happened: {what or test}\n{seen}")
             self.page.wait_for_timeout(60)
 
