@@ -210,3 +210,24 @@ def test_leaving_plan_mode(asking):
     assert "Plan approved" in results(page)[1]
     assert [data["newMode"] for data in page.of("session.mode_changed")][-1] == "interactive"
     assert panel.get_by_label("Mode", exact=True).input_value() == "interactive"
+
+
+def test_stop_and_restart_on_the_cli(asking):
+    """The offer after the third steer also holds there: one stop, one new text, then what was queued."""
+    page, panel, _ = asking([call("f", "form", schema=SCHEMA), {"text": ["two"]}, {"text": ["three"]}])
+    card = panel.locator(".cnb-perm.question")
+    page.until(lambda: card.count(), "the form", 90)
+    page.type(panel, "later")
+    for text in ("more", "and more", "and another"):
+        page.type(panel, text, "Control+Enter")
+    again = panel.get_by_role("button", name="Stop and restart")
+    page.until(again.is_visible, "offered")
+    again.click()
+    box = panel.get_by_role("textbox", name="Message", exact=True)
+    page.until(lambda: box.input_value() == "go\n\nmore\n\nand more\n\nand another", "all of it in one text")
+    page.type(panel, "all of that at once")
+    said = lambda: [data["content"] for data in page.of("user.message")]  # noqa: E731
+    page.until(lambda: said() == ["go", "all of that at once", "later"], "the log has them in order", 60)
+    idle(page, panel)
+    assert len(page.of("abort")) == 1
+    assert not card.count(), "the question went with its run"
