@@ -214,7 +214,7 @@ export class EventsView {
 
   makeRow() {
     const cells = this.columns.map(name => h("span", { role: "gridcell", class: `c-${name}${NUMBERS.has(name) ? " cnb-num" : ""}` }));
-    const row = { el: h("div", { class: "cnb-ev-row", role: "row" }, cells), cells };
+    const row = { el: h("div", { class: "cnb-ev-row", role: "row" }, cells), cells, texts: cells.map(() => "") };
     const type = this.columns.indexOf("type");
     row.dot = h("i", { class: "cnb-dot" });
     row.type = document.createTextNode("");
@@ -226,12 +226,14 @@ export class EventsView {
   fill(row, i, top) {
     const e = this.rowNow(i);
     row.el.style.transform = `translateY(${top}px)`;
-    row.i = i;
-    const print = e && `${e.seq} ${this.picked?.seq === e.seq} ${this.rowNow(i - 1)?.seq}`;
-    if (row.print === print && print) return;
+    if (row.i !== i) {
+      row.i = i;
+      row.el.dataset.i = i;
+      row.el.setAttribute("aria-rowindex", i + 2);
+    }
+    const print = e ? `${e.seq} ${this.picked?.seq === e.seq} ${this.rowNow(i - 1)?.seq}` : "waits";
+    if (row.print === print) return;
     row.print = print;
-    row.el.dataset.i = i;
-    row.el.setAttribute("aria-rowindex", i + 2);
     const on = Boolean(e) && this.picked?.seq === e.seq;
     const bad = e && (e.type === "session.error" || /^(?:failed|error)\b/i.test(e.summary || ""));
     row.el.className = `cnb-ev-row${e ? "" : " wait"}${on ? " on" : ""}${e?.ephemeral ? " eph" : ""}${bad ? " bad" : ""}`;
@@ -243,7 +245,7 @@ export class EventsView {
         return;
       }
       const text = e ? this.text(name, e, i) : "";
-      if (row.cells[k].textContent !== text) row.cells[k].textContent = text;
+      if (row.texts[k] !== text) row.cells[k].textContent = row.texts[k] = text;
       if (name === "delta") row.cells[k].classList.toggle("big", text.length > 1 && parseFloat(text) >= 1);
       if (name === "time" && e?.time != null) row.cells[k].title = clockMs((this.ctx.store.head.started ?? 0) + e.time);
     });
