@@ -93,6 +93,7 @@ def test_a_question_with_choices_and_one_with_words(asking):
     card.get_by_role("textbox", name="Your answer").press("Enter")
     idle(page, panel)
     assert not card.count()
+    page.until(lambda: len(results(page)) == 3, "in the log")
     assert results(page)[1:] == ["User responded: the <b>first</b> ten", "User responded: no"]
     told = [m["content"] for m in model.requests[-1]["body"]["messages"] if m["role"] == "tool"]
     assert told == results(page), "the model got the same"
@@ -117,6 +118,7 @@ def test_two_questions_at_once_keep_what_was_typed(asking):
     one.get_by_role("textbox").press_sequentially("n answer")
     one.get_by_role("textbox").press("Enter")
     idle(page, panel)
+    page.until(lambda: len(results(page)) == 2, "in the log")
     assert sorted(results(page))[0] == "User responded: half an answer"
 
 
@@ -155,6 +157,7 @@ def test_a_form_says_what_is_missing_and_sends_each_kind_of_value(asking):
     assert hints() == []
     send.click()
     idle(page, panel)
+    page.until(lambda: results(page), "in the log")
     content = {"name": "sales <i>2</i>", "rows": 3, "share": 0.25, "keep": False, "way": "a", "unit": "s"}
     content["parts"] = ["x", "z"]
     assert json.loads(results(page)[0]) == {"action": "accept", "content": content}
@@ -207,9 +210,12 @@ def test_leaving_plan_mode(asking):
     page.until(lambda: "smaller steps" in str(results(page)), "in the log")
     card.get_by_role("button", name="Go on, asking me").click()
     idle(page, panel)
-    assert "Plan approved" in results(page)[1]
-    assert [data["newMode"] for data in page.of("session.mode_changed")][-1] == "interactive"
-    assert panel.get_by_label("Mode", exact=True).input_value() == "interactive"
+    page.until(lambda: "Plan approved" in results(page)[-1], "in the log")
+    modes = lambda: [data["newMode"] for data in page.of("session.mode_changed")]  # noqa: E731
+    page.until(lambda: modes()[-1:] == ["interactive"], "the log has it")
+    page.until(
+        lambda: panel.get_by_label("Mode", exact=True).input_value() == "interactive", "the bar says so"
+    )
 
 
 def test_stop_and_restart_on_the_cli(asking):

@@ -1,5 +1,5 @@
 // The conversation: one rail, a node per turn; steers join it before the turn they landed in.
-import { button, h, icon, replace, say } from "./dom.js";
+import { button, h, icon, pressed, replace, say } from "./dom.js";
 import { question, refreshAsks } from "./ask.js";
 import { TurnView, markView, messageView, runView } from "./turn.js";
 
@@ -19,6 +19,7 @@ export class Conversation {
     this.empty = h("p", { class: "cnb-empty", text: say("conversation.empty") });
     this.el = h("div", { class: "cnb-scroll" }, this.empty, this.list, this.below);
     this.stick = true;
+    this.held = pressed(this.el, () => this.edges());
     this.el.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.full();
   }
@@ -87,7 +88,7 @@ export class Conversation {
     this.above.hidden = !store.more;
     this.empty.hidden = store.order.length > 0 || store.head?.steers.length > 0;
     this.list.hidden = !this.empty.hidden;
-    if (this.stick && store.tail) this.toEnd();
+    if (this.stick && store.tail && !this.held()) this.toEnd();
     this.below.hidden = this.stick && store.tail;
   }
 

@@ -79,3 +79,14 @@ export function since(t0, props = {}) {
 }
 let serial = 0;
 export const unique = () => `cnb${(serial += 1)}-${Math.random().toString(36).slice(2, 7)}`;
+
+// Nothing may move between a press and its release, or the click is lost: `held()` while one goes on in a node, `then` after it.
+export function pressed(node, then) {
+  let down = false;
+  const up = () => { if (down) { down = false; setTimeout(then); } };
+  node.addEventListener("pointerdown", () => {
+    down = true;
+    for (const type of ["pointerup", "pointercancel", "dragend"]) addEventListener(type, up, { once: true, capture: true });
+  });
+  return () => down;
+}

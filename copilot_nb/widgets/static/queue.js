@@ -1,6 +1,6 @@
 // Both lanes as a small graph: the running run is the trunk, steers branch into it, numbers are the runs to come.
 import { spans } from "./markdown.js";
-import { CTRL, button, clock, h, icon, plural, replace, say, since } from "./dom.js";
+import { CTRL, button, clock, h, icon, plural, pressed, replace, say, since } from "./dom.js";
 
 export class QueueView {
   constructor(ctx) {
@@ -8,6 +8,7 @@ export class QueueView {
     this.gone = new Map(); // message id -> place it was taken from, for Undo
     this.put = new Set(); // ids of discarded messages that were put back
     this.el = h("div", { class: "cnb-queue" });
+    this.held = pressed(this.el, () => this.draw());
     this.draw();
   }
 
@@ -17,7 +18,7 @@ export class QueueView {
   draw() {
     const { head } = this.ctx.store;
     const print = JSON.stringify([head.steers, head.flying, head.queue, head.removed, head.paused, head.run, head.turn, head.phase, head.busy, head.asks.length, this.editing, [...this.put], this.width()]);
-    if (print === this.print || (this.dragging && this.print)) return;
+    if (print === this.print || ((this.dragging || this.held()) && this.print)) return;
     this.print = print;
     const focus = this.el.contains(document.activeElement) && document.activeElement.dataset.focus;
     const edited = this.el.querySelector(".cnb-q-edit textarea")?.value;
