@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
-from operator import attrgetter
+from operator import attrgetter, index
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, SupportsIndex
 
-from copilot_nb.errors import UsageError
+from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.events import Event, to_line
 from copilot_nb.frames import schema, wire
 from copilot_nb.frames.base import Columns
-from copilot_nb.frames.columns import no_gc
+from copilot_nb.frames.columns import no_gc, well_formed
 from copilot_nb.frames.reading import Batch, Problem, Reader, Source, event_of, lines_of, source_of
 from copilot_nb.frames.relate import Relations
+from copilot_nb.frames.wire import NotAnEvent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +177,14 @@ class Log(Tables):
                         break
                 else:
                     self._fold_batches = None
+                    if len(fold.run_of) < wanted:
+                        raise self._changed()
         return fold
+
+    def _changed(self) -> StoreError:
+        return StoreError(
+            f"{self.source.name} was rewound or replaced since it was read: read_log reads it again."
+        )
 
     @property
     def complete(self) -> bool:
@@ -219,21 +228,40 @@ class Log(Tables):
         """Write events as a log: all of them, or the rows of a frame such as a filtered ``log.events()``.
 
         Lines that had to be mended are written mended. Returns how many lines were written.
+
+        Raises
+        ------
+        UsageError
+            The path is the log itself, or the frame has lost the index of ``events()``, which names the rows.
         """
+        if all(map(os.path.exists, (self.source.name, path))) and os.path.samefile(self.source.name, path):  # noqa: PTH121
+            raise UsageError(f"{path} is the log itself: name another file.")
+        if events is not None and events.index.name != "seq":
+            raise UsageError("These rows have lost their index, seq, which says where in the log they are.")
         wanted = None if events is None else set(events.index)
         base = self._columns()
-        count = 0
+        count = row = 0
         with Path(path).open("wb") as file:
             for first, batch in base.segments:
                 for row, line in enumerate(lines_of(batch, self.source.read), first):
                     if wanted is None or row in wanted:
                         file.write(line if batch.places is None else to_line(event_of(line)))
                         count += 1
+        if row != max(base.rows - 1, 0):
+            raise self._changed()
         return count
 
     def refresh(self) -> int:
-        """Read what was added since the file was last read; how many events that were."""
+        """Read what was added since the file was last read; how many events that were.
+
+        Raises
+        ------
+        StoreError
+            The file is no longer the one that was read: the session was rewound, or the file replaced.
+        """
         before = self._columns().rows
+        if before:
+            self.event(before - 1)
         self._batches = self._reader.batches()
         return self._columns().rows - before
 
@@ -271,8 +299,14 @@ class Log(Tables):
         """The whole event of an id or a row number, read from the file."""
         base = self._columns(which + 1) if isinstance(which, int) else self._columns()
         row = row_of(base, which)
-        offset, length, _ = base.place(row, self.source.read)
-        return event_of(self.source.read(offset, length))
+        try:
+            offset, length, _ = base.place(row, self.source.read)
+            event = event_of(self.source.read(offset, length))
+        except (IndexError, NotAnEvent):
+            raise self._changed() from None
+        if well_formed(event.id) != (base.ids.at(row) or ""):
+            raise self._changed()
+        return event
 
 
 def _from_row(frame: pd.DataFrame, first: int) -> pd.DataFrame:
@@ -284,13 +318,14 @@ def _from_row(frame: pd.DataFrame, first: int) -> pd.DataFrame:
 
 def row_of(base: Columns, which: str | int) -> int:
     """The row of an event id or row number; raises `UsageError` when there is none."""
-    if isinstance(which, int):
+    if isinstance(which, SupportsIndex) and not isinstance(which, bool):
+        which = index(which)
         if not 0 <= which < base.rows:
             raise UsageError(f"There is no event {which}: the log has {base.rows}, counted from 0.")
         return which
     import pyarrow.compute as pc
 
-    row = int(pc.index(base.ids.chunked(base.rows), which).as_py())
+    row = int(pc.index(base.ids.chunked(base.rows), which).as_py()) if isinstance(which, str) else -1
     if row < 0:
         raise UsageError(f"There is no event with id {which!r} in this log.")
     return row

@@ -14,6 +14,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from copilot_nb.frames.columns import well_formed
+
 I64: Final = 2**63
 DEEPEST: Final = 64
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
@@ -148,7 +150,7 @@ def _name(value: object) -> str:
 def tolerant_line(record: dict[str, Any], data: dict[str, Any]) -> Line:
     """`Line` from any record; values of another type than expected become text or are left out."""
     return Line(
-        as_text_or_none(record.get("type")) or "?",
+        _type(record),
         data_of(data),
         as_text_or_none(record.get("id")),
         as_text_or_none(record.get("timestamp")),
@@ -158,9 +160,14 @@ def tolerant_line(record: dict[str, Any], data: dict[str, Any]) -> Line:
     )
 
 
+def _type(record: dict[str, Any]) -> str:
+    """Types become categories, which must be text that UTF-8 can hold."""
+    return well_formed(as_text_or_none(record.get("type")) or "?")
+
+
 def _tolerant_full(record: dict[str, Any], data: dict[str, Any]) -> FullLine:
     return FullLine(
-        as_text_or_none(record.get("type")) or "?",
+        _type(record),
         msgspec.Raw(json.dumps(data)),
         as_text_or_none(record.get("id")),
         as_text_or_none(record.get("parentId")),

@@ -74,6 +74,7 @@ ODD: dict[str, tuple[bytes, int, int, str]] = {
     "no type": (b'{"data": {}, "id": "1", "timestamp": "2026-11-30T10:00:00Z"}\n', 1, 1, "type"),
     "type is a number": (plain().replace(b'"user.message"', b"7"), 1, 1, "type"),
     "unknown type": (plain(type="future.event"), 1, 0, ""),
+    "lone surrogate in the type": (plain().replace(b"user.message", b"a\\ud800b"), 1, 0, ""),
     "turn ids of any type": (with_data(b'{"turnId": 3}') + with_data(b'{"turnId": [1]}'), 2, 0, ""),
     "two session.start": (LogWriter("a").start().text().encode() * 2, 2, 0, ""),
 }
@@ -247,6 +248,24 @@ def test_reading_while_another_thread_writes(tmp_path):
     log.refresh()
     assert list(log.events()["text"]) == [str(n) for n in range(4000)]
     assert log.problems.empty
+
+
+def test_a_log_that_was_rewound_says_so(tmp_path):
+    """A session that is rewound cuts its file: bytes that were read are gone, or are others."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(GOOD))
+    log = read_log(path)
+    log.events()
+    for after in (GOOD[0], GOOD[0] + plain("another") + GOOD[2], b""):
+        path.write_bytes(after)
+        with pytest.raises(StoreError, match="rewound or replaced"):
+            log.event(1)
+        if len(after) < len(GOOD[0]) * 2:
+            for ask in (log.refresh, log.turns, lambda: log.to_jsonl(tmp_path / "copy.jsonl")):
+                with pytest.raises(StoreError, match="rewound or replaced"):
+                    ask()
+    path.write_bytes(b"".join(GOOD))
+    assert len(log.messages()) == 3 and log.refresh() == 0
 
 
 def test_an_empty_file_has_all_tables_with_their_dtypes(tmp_path):
