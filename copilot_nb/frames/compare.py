@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from copilot_nb.errors import UsageError
 from copilot_nb.frames.log import read_log
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ class Comparison(Struct, frozen=True):
     ----------
     turns
         One row per place: ``run``, ``turn``, ``shared`` (the very same events: a common past), ``same``
-        (prompt, text, tool calls and arguments are equal), and for both sides, ``_a`` and ``_b``: ``prompt``,
-        ``tools`` (names, in order), ``tokens`` (both directions), ``duration``, ``text``. Turns that only one
-        side has are missing on the other.
+        (prompt, text, tool calls and arguments are equal), and for both sides, ``_a`` and ``_b``: ``prompt``
+        (the run's, and the steers that had landed by then), ``tools`` (names, in order), ``tokens`` (both
+        directions), ``duration``, ``text``. Turns that only one side has are missing on the other.
     parted
         The row of `turns` from which on they differ; None when they do not.
     """
@@ -36,6 +38,8 @@ class Comparison(Struct, frozen=True):
         row = self.parted if row is None else row
         if row is None:
             return ""
+        if row not in self.turns.index:
+            raise UsageError(f"There is no row {row}: {len(self.turns)} turns were compared, counted from 0.")
         turn = self.turns.loc[row]
         sides = [f"{_text(turn[f'prompt_{side}'])}\n---\n{_text(turn[f'text_{side}'])}" for side in "ab"]
         if sides[0] == sides[1]:
@@ -84,14 +88,14 @@ def compare(a: Any, b: Any, home: str | Path | None = None) -> Comparison:
     for key in keys:
         one, other = left.get(key), right.get(key)
         row: dict[str, Any] = {"run": key[0], "turn": key[1], "agent_id": key[2]}
-        row["shared"] = one is not None and other is not None and one["event_id"] == other["event_id"]
+        row["shared"] = one is not None and other is not None and "" != one["event_id"] == other["event_id"]
         row["same"] = one is not None and other is not None and one["what"] == other["what"]
         for side, turn in (("a", one), ("b", other)):
             row[f"there_{side}"] = turn is not None
             for name in ("prompt", "tools", "tokens", "duration", "text"):
                 row[f"{name}_{side}"] = None if turn is None else turn[name]
         rows.append(row)
-    frame = pd.DataFrame(rows, columns=_COLUMNS)
+    frame = pd.DataFrame(rows, columns=_COLUMNS, dtype=object)  # nothing is guessed from missing values
     frame = frame.astype({name: _DTYPES[name.removesuffix("_a").removesuffix("_b")] for name in _COLUMNS})
     parted = frame.index[~frame["same"].astype(bool)]
     return Comparison(frame, int(parted[0]) if len(parted) else None)
@@ -131,18 +135,22 @@ def _side(log: Any, home: str | Path | None) -> dict[tuple[Any, ...], dict[str, 
     calls: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
     for tool in log.tools().itertuples():
         calls.setdefault(_key(tool), []).append((_text(tool.tool), _text(tool.arguments)))
-    prompts: dict[Any, list[str]] = {}
+    prompts: dict[int, list[tuple[int, str]]] = {}
     for message in log.messages().itertuples():
         if message.status == "landed":
-            prompts.setdefault(_whole(message.run), []).append(_text(message.text))
+            said = (_whole(message.turn), _text(message.text))
+            prompts.setdefault(_whole(message.run), []).append(said)
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    seen: Counter[tuple[int, int, str]] = Counter()
     for turn in log.turns().itertuples():
         key = _key(turn)
-        place = (*key, sum(known[:3] == key for known in found))
+        place = (*key, seen[key])
+        seen[key] += 1
         used = [
             value for value in (_whole(turn.input_tokens), _whole(turn.output_tokens)) if value is not None
         ]
-        prompt = "\n".join(prompts.get(key[0], []))
+        last = -1 if key[2] else key[1]  # a steer is for the main agent, from the turn it landed in
+        prompt = "\n".join(text for landed, text in prompts.get(key[0], []) if landed <= last)
         tools = calls.get(key, [])
         found[place] = {
             "event_id": _text(turn.event_id),

@@ -23,8 +23,9 @@ def write(frames: Iterable[pd.DataFrame], folder: str | Path, table: str) -> Pat
     frames
         Taken one by one, so a fleet need not fit into memory.
     folder
-        Gets ``TABLE/day=YYYY-MM-DD/…parquet`` (UTC; ``day=none`` for rows without a time). Files of the same
-        table that are there already stay unless they have the same name.
+        Gets ``TABLE/day=YYYY-MM-DD/…parquet`` (UTC; ``day=none`` for rows without a time). What an earlier
+        call wrote there of the same table is replaced, as a file would be: for many sessions in one folder
+        write `copilot_nb.read_logs`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -32,6 +33,7 @@ def write(frames: Iterable[pd.DataFrame], folder: str | Path, table: str) -> Pat
     target = Path(folder) / table
     target.mkdir(parents=True, exist_ok=True)
     first, shape = 0, None
+    written = set()
     for number, frame in enumerate(frames):
         days = _days(frame, table)
         content = pa.Table.from_pandas(_storable(frame, first), preserve_index=False)
@@ -41,11 +43,15 @@ def write(frames: Iterable[pd.DataFrame], folder: str | Path, table: str) -> Pat
             place = target / f"day={day}"
             place.mkdir(exist_ok=True)
             rows = (days == day).to_numpy(dtype=bool).nonzero()[0]
+            written.add(place / f"part-{number:05d}.parquet")
             pq.write_table(content.take(pa.array(rows)), place / f"part-{number:05d}.parquet")
     if first == 0:
         nothing = schema.empty(table) if shape is None else shape
         content = pa.Table.from_pandas(_storable(nothing, 0), preserve_index=False)
+        written.add(target / "empty.parquet")
         pq.write_table(content, target / "empty.parquet")
+    for earlier in {*target.glob("day=*/part-*.parquet"), *target.glob("empty.parquet")} - written:
+        earlier.unlink()
     return target
 
 

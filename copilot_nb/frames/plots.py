@@ -21,16 +21,15 @@ class Plots:
     def __call__(self, ax: Axes | None = None) -> Axes:
         """Turns, tool calls and waiting messages over time, in seconds since the first event."""
         ax = _axes(ax)
-        turns, tools, messages = self._log.turns(), self._log.tools(), self._log.messages()
-        times = [frame[column].dropna() for frame, column in ((turns, "started"), (messages, "sent_at"))]
+        lanes = (
+            ("turns", self._log.turns(), "started", "duration", "C0"),
+            ("tools", self._log.tools(), "started", "duration", "C1"),
+            ("permissions", self._log.permissions(), "asked_at", "waited", "C3"),
+            ("waiting messages", self._log.messages(), "sent_at", "waited", "C2"),
+        )
+        times = [frame[start].dropna() for _, frame, start, _, _ in lanes]
         starts = [column.min() for column in times if len(column)]
         origin = min(starts) if starts else None
-        lanes = (
-            ("turns", turns, "started", "duration", "C0"),
-            ("tools", tools, "started", "duration", "C1"),
-            ("permissions", self._log.permissions(), "asked_at", "waited", "C3"),
-            ("waiting messages", messages, "sent_at", "waited", "C2"),
-        )
         for place, (_, frame, start, span, color) in enumerate(reversed(lanes)):
             known = frame[frame[start].notna() & frame[span].notna()]
             bars = [
@@ -67,7 +66,8 @@ class Plots:
         spent = tools["duration"].dt.total_seconds().groupby(tools["tool"]).sum().sort_values()
         calls = tools["tool"].value_counts()
         failed = tools.loc[~tools["status"].isin(["ok", "open"]), "tool"].value_counts()
-        ax.barh(list(spent.index), list(spent), color="C1")
+        names = [name.replace("$", r"\$") for name in spent.index]  # else it would begin a formula
+        ax.barh(names, list(spent), color="C1")
         for place, name in enumerate(spent.index):
             words = f" {calls[name]} calls" + (f", {failed[name]} failed" if name in failed else "")
             ax.annotate(words, (spent.iloc[place], place), va="center")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 
 import pandas as pd
@@ -99,6 +100,17 @@ def test_parquet_by_day_comes_back_the_same(home, tmp_path, table):
     if table in ("events", "turns", "tools"):
         days = {path.name for path in target.glob("day=*")}
         assert {"day=2026-11-30", "day=2026-12-01", "day=2026-12-02"} <= days
+
+
+def test_parquet_that_is_written_again_is_replaced(tmp_path):
+    """Two logs in one folder: never the rows of both in one day and of one in another."""
+    first, second = LogWriter("a").start(), LogWriter("b").start()
+    first.user("late", after=90_000)
+    first.user("one")
+    logs = [read_log(log.write(tmp_path / f"{log.session}.jsonl")) for log in (first, second)]
+    for log in (*logs, read_log(io.BytesIO(b""))):
+        log.to_parquet(tmp_path / "out")
+        pd.testing.assert_frame_equal(read_parquet(tmp_path / "out"), log.events())
 
 
 def test_where_logs_are_found(home, monkeypatch):

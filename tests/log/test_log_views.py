@@ -126,6 +126,36 @@ def test_comparing_forks(tmp_path):
     assert found.parted == 1 and "-left" in found.diff()
 
 
+def test_sessions_part_where_a_steer_landed_not_before(tmp_path):
+    """A steer is no part of the turns that ended before it came."""
+    paths = []
+    for steered in (False, True):
+        log = LogWriter().start()
+        log.user("go")
+        log.turn("0", calls=("c",))
+        log.add("assistant.turn_start", {"turnId": "1", "interactionId": "i1"})
+        if steered:
+            log.user("hurry", "steering", "1")
+        log.add("assistant.message", {"content": "done", "turnId": "1", "interactionId": "i1"})
+        log.add("assistant.turn_end", {"turnId": "1"})
+        paths.append(log.write(tmp_path / f"{steered}.jsonl"))
+    found = compare(*paths)
+    assert list(found.turns["same"]) == [True, False] and found.parted == 1
+    assert list(found.turns["prompt_b"]) == ["go", "go\nhurry"]
+    assert "+hurry" in found.diff() and found.diff(0) == ""
+    with pytest.raises(UsageError, match="2 turns were compared"):
+        found.diff(2)
+
+
+def test_turns_without_a_start_are_not_the_same_events(tmp_path):
+    """Of both only the end is in the log, so neither has an event id that could be shared."""
+    for name in "ab":
+        log = LogWriter()
+        log.add("assistant.turn_end", {"turnId": "3"})
+        log.write(tmp_path / name)
+    assert list(compare(tmp_path / "a", tmp_path / "b").turns["shared"]) == [False]
+
+
 def test_plots_take_an_axes_and_give_it_back(tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
@@ -139,6 +169,13 @@ def test_plots_take_an_axes_and_give_it_back(tmp_path):
             figure.canvas.draw()
             plt.close(figure)
     assert log.plot().get_xlabel().endswith("(s)")
+    alone = LogWriter()  # a log that begins with a call, of a tool whose name would be a formula
+    alone.add("tool.execution_start", {"toolCallId": "c", "toolName": "$a^$", "arguments": {}})
+    alone.add("tool.execution_complete", {"toolCallId": "c", "success": True})
+    log = read_log(alone.write(tmp_path / "alone.jsonl"))
+    for plot in (log.plot, log.plot.tools):
+        plot().figure.canvas.draw()
+    assert log.plot().get_xlim()[1] >= 1
     plt.close("all")
 
 
