@@ -130,6 +130,8 @@ _COLUMNS = [
 
 def _side(log: Any, home: str | Path | None) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The turns of a session by run, number, agent and (for a number that comes again) order."""
+    import pandas as pd
+
     if not hasattr(log, "turns"):
         log = read_log(log, home)
     calls: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
@@ -146,9 +148,7 @@ def _side(log: Any, home: str | Path | None) -> dict[tuple[Any, ...], dict[str, 
         key = _key(turn)
         place = (*key, seen[key])
         seen[key] += 1
-        used = [
-            value for value in (_whole(turn.input_tokens), _whole(turn.output_tokens)) if value is not None
-        ]
+        used = [int(value) for value in (turn.input_tokens, turn.output_tokens) if not pd.isna(value)]
         last = -1 if key[2] else key[1]  # a steer is for the main agent, from the turn it landed in
         prompt = "\n".join(text for landed, text in prompts.get(key[0], []) if landed <= last)
         tools = calls.get(key, [])

@@ -148,12 +148,15 @@ def test_sessions_part_where_a_steer_landed_not_before(tmp_path):
 
 
 def test_turns_without_a_start_are_not_the_same_events(tmp_path):
-    """Of both only the end is in the log, so neither has an event id that could be shared."""
+    """Of both only the end is in the log, so neither has an event id that could be shared, nor tokens."""
     for name in "ab":
         log = LogWriter()
         log.add("assistant.turn_end", {"turnId": "3"})
         log.write(tmp_path / name)
-    assert list(compare(tmp_path / "a", tmp_path / "b").turns["shared"]) == [False]
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert list(found.turns["shared"]) == [False]
+    assert found.turns[["tokens_a", "duration_a"]].isna().all(axis=None)
+    assert list(found.totals()["tokens"]) == [0, 0]
 
 
 def test_plots_take_an_axes_and_give_it_back(tmp_path):
