@@ -1,12 +1,14 @@
 """Logs as DuckDB views, for more than memory holds and for questions in SQL.
 
-DuckDB's reader is told not to skip anything: at the first line that it cannot read it stops, naming the file.
-That file is then read by our own reader instead, which keeps what can be kept and counts the rest. So good
-files are read at DuckDB's speed, and no line is dropped in silence.
+DuckDB's reader is told not to skip anything: at the first line that it cannot read, or whose timestamp it
+might read in a way of its own, it stops, naming the file. That file is then read by our own reader instead,
+which keeps what can be kept and counts the rest. So good files are read at DuckDB's speed, and no line is
+dropped in silence.
 """
 
 from __future__ import annotations
 
+import glob
 import re
 import shutil
 import tempfile
@@ -19,6 +21,7 @@ from copilot_nb.errors import UsageError
 from copilot_nb.frames import schema
 from copilot_nb.frames.fleet import Logs, _quiet, count_lines, join, session_name, stream
 from copilot_nb.frames.log import NamedTables
+from copilot_nb.frames.reading import source_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,20 +38,24 @@ _LINE: Final = (
 )
 _COLUMNS: Final = """
     {session} AS session,
-    TRY_CAST(timestamp AS TIMESTAMPTZ) AS time,
+    coalesce(
+        CASE WHEN timestamp LIKE '____-__-__T__:__:__%Z' OR timestamp LIKE '____-__-__T__:__:__%+__:__'
+        THEN TRY_CAST(timestamp AS TIMESTAMPTZ) END,
+        error('{odd} ' || filename)::TIMESTAMPTZ
+    ) AS time,
     type,
     CASE WHEN regexp_full_match(data.turnId, '[0-9]{{1,9}}') THEN data.turnId::BIGINT END AS turn,
     agentId AS agent_id,
     data.toolName AS tool,
     coalesce(data.content, data.result.content, data.error.message, data.message, data.summary) AS text,
-    coalesce(data.usage.inputTokens, data.inputTokens) AS input_tokens,
-    coalesce(data.usage.outputTokens, data.outputTokens) AS output_tokens,
+    coalesce(data.inputTokens, data.usage.inputTokens) AS input_tokens,
+    coalesce(data.outputTokens, data.usage.outputTokens) AS output_tokens,
     data.interactionId AS interaction_id,
     coalesce(ephemeral, false) AS ephemeral,
     id,
     parentId AS parent_id
 """
-_NO_TYPE: Final = "a line without a type in file"
+_ODD: Final = "a line without a type or with an odd timestamp in file"
 
 
 class DuckFleet(Logs, NamedTables):
@@ -79,8 +86,10 @@ class DuckFleet(Logs, NamedTables):
         self._counts: dict[str, tuple[str, str, int, int, int]] = {}
         self._made: set[str] = set()
         for path in paths:
-            if "://" in path:
+            if "://" in path or glob.has_magic(path):  # DuckDB would take a name with brackets for a pattern
                 self._take_over(path)
+            else:
+                source_of(path).open().close()  # say at once what is wrong with the path
         self._view()
 
     def close(self) -> None:
@@ -96,7 +105,7 @@ class DuckFleet(Logs, NamedTables):
         while True:
             try:
                 return self.connection.execute(query, parameters).df()
-            except duckdb.InvalidInputException as error:
+            except (duckdb.InvalidInputException, duckdb.IOException) as error:
                 if not self._isolate(str(error)):
                     raise
 
@@ -123,22 +132,24 @@ class DuckFleet(Logs, NamedTables):
         for path in self.paths:
             while path not in self._counts:
                 try:
-                    query = f"SELECT count(*) FROM ({_source([path])})"
+                    query = f"SELECT count(*), count(time) FROM ({_source([path])})"
                     rows = self.connection.execute(query).fetchall()
                     self._counts[path] = (session_name(path), path, rows[0][0], 0, 0)
-                except duckdb.InvalidInputException as error:
+                except (duckdb.InvalidInputException, duckdb.IOException) as error:
                     if not self._isolate(str(error)):
                         raise
         return _file_table([self._counts[path] for path in self.paths])
 
     def _isolate(self, message: str) -> bool:
-        """Read the file that DuckDB stumbled over by our own reader; False when it names none of ours."""
-        for path in self.paths:
-            if path not in self._own and (f'"{path}"' in message or f"{_NO_TYPE} {path}" in message):
-                self._take_over(path)
-                self._view()
-                return True
-        return False
+        """Read the file that DuckDB stumbled over by our own reader; False when it is none of ours."""
+        waiting = [path for path in self.paths if path not in self._own]
+        named = [p for p in waiting if f'"{p}"' in message or f"{_ODD} {p}" in message or f": {p}" in message]
+        if not named and message.startswith("IO Error"):  # a damaged .zst file is not named
+            named = [path for path in waiting if path.endswith(".zst")]
+        for path in named:
+            self._take_over(path)
+        self._view()
+        return bool(named)
 
     def _take_over(self, path: str) -> None:
         import pyarrow as pa
@@ -188,9 +199,9 @@ def _source(paths: list[str]) -> str:
         f"ELSE regexp_replace({bare}, '\\.jsonl$', '') END"
     )
     return (
-        f"SELECT {_COLUMNS.format(session=session)} "
+        f"SELECT {_COLUMNS.format(session=session, odd=_ODD)} "
         f"FROM read_json({_list(paths)}, format = 'newline_delimited', columns = {_LINE}, filename = true) "
-        f"WHERE CASE WHEN type IS NULL THEN error('{_NO_TYPE} ' || filename)::BOOLEAN ELSE true END"
+        f"WHERE CASE WHEN type IS NULL THEN error('{_ODD} ' || filename)::BOOLEAN ELSE true END"
     )
 
 

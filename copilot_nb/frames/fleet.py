@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.frames import schema
 from copilot_nb.frames.homes import logs_of
 from copilot_nb.frames.log import Log, NamedTables, read_log
+from copilot_nb.frames.reading import file_system
 from copilot_nb.store import EVENTS
 
 if TYPE_CHECKING:
@@ -63,31 +65,43 @@ def find_logs(where: str | Path | Iterable[str | Path] | None) -> list[str]:
     else:
         found = [path for part in where for path in _find(str(part))]
     if not found:
-        raise StoreError(f"There are no session logs at {where or 'the default home'}.")
+        raise StoreError(f"There are no session logs at {'the default home' if where is None else where}.")
     return found
 
 
 def _find(where: str) -> list[str]:
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", where):
-        if not glob.has_magic(where):
-            return [where]
-        import fsspec
-
-        system, _, _ = fsspec.get_fs_token_paths(where)
-        return sorted(system.unstrip_protocol(path) for path in system.glob(where))
+        return _find_remote(where)
     path = Path(where).expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112  # never raises: opening a log will say what is wrong
         if (path / EVENTS).is_file():
             return [str(path / EVENTS)]
         return [str(log) for log in logs_of(path)] or sorted(
-            str(log)
-            for pattern in (f"*/{EVENTS}*", "*.jsonl*")
-            for log in path.glob(pattern)
-            if log.is_file()
+            str(log) for pattern in _IN_FOLDER for log in path.glob(pattern) if log.is_file()
         )
-    if glob.has_magic(where):
+    if glob.has_magic(where) and not os.path.exists(path):  # noqa: PTH110  # a name may hold brackets
         return sorted(name for name in glob.glob(str(path), recursive=True) if Path(name).is_file())  # noqa: PTH207
     return [str(path)]
+
+
+def _find_remote(where: str) -> list[str]:
+    system, path = file_system(where)
+    for patterns in (_IN_HOME, _IN_FOLDER):
+        if glob.has_magic(path):
+            patterns = [path]
+        elif path.endswith(_ENDS) or not system.isdir(path):
+            return [where]
+        else:
+            patterns = [f"{path.rstrip('/')}/{pattern}" for pattern in patterns]
+        found = {system.unstrip_protocol(log) for pattern in patterns for log in system.glob(pattern)}
+        if found:
+            return sorted(found)
+    return []
+
+
+_ENDS: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+_IN_HOME: Final = [f"session-state/*/{EVENTS}"]
+_IN_FOLDER: Final = [f"{place}{end}" for place in (f"*/{Path(EVENTS).stem}", "*") for end in _ENDS]
 
 
 def session_name(path: str) -> str:
@@ -120,6 +134,17 @@ class Logs:
     def problems(self) -> pd.DataFrame:
         """Every bad or mended line of every file."""
         return join("problems", {path: _quiet(path).problems for path in self.paths})
+
+    def to_parquet(self, folder: str | Path, table: str = "events") -> Path:
+        """Write a table of all sessions, one after another, see `copilot_nb.frames.parquet.write`."""
+        from copilot_nb.frames.parquet import write
+
+        return write(
+            (join(table, {path: self._log(path).table(table)}) for path in self.paths), folder, table
+        )
+
+    def _log(self, path: str) -> Log:
+        return _quiet(path)
 
 
 def _quiet(path: str) -> Log:
@@ -187,14 +212,8 @@ class Fleet(Logs, NamedTables):
         """Every bad or mended line of every file."""
         return join("problems", {path: log.problems for path, log in self._logs.items()})
 
-    def to_parquet(self, folder: str | Path, table: str = "events") -> Path:
-        """Write a table of all sessions, see `copilot_nb.frames.parquet.write`."""
-        from copilot_nb.frames.parquet import write
-
-        return write((self._one(path, table) for path in self.paths), folder, table)
-
-    def _one(self, path: str, table: str) -> pd.DataFrame:
-        return join(table, {path: self._logs[path].table(table)})
+    def _log(self, path: str) -> Log:
+        return self._logs[path]
 
 
 class DaskFleet(Logs, NamedTables):

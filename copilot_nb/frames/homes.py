@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from copilot_nb.errors import StoreError
 from copilot_nb.frames import wire
 from copilot_nb.frames.columns import NA, parse_time
 from copilot_nb.store import EVENTS, holders, home_dir, read_workspace
@@ -26,6 +27,11 @@ def sessions(home: str | Path | None = None) -> pd.DataFrame:
     ----------
     home
         Default ``$COPILOT_HOME`` or ``~/.copilot``. A home without sessions gives an empty table.
+
+    Raises
+    ------
+    StoreError
+        The home may not be read. A single session that may not is a row that says so in its title.
     """
     from copilot_nb.frames import arrays, schema
 
@@ -40,17 +46,26 @@ def logs_of(home: str | Path | None = None) -> list[Path]:
 
 
 def _rows(state: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(state.glob(f"*/{EVENTS}")):
+    try:
+        folders = sorted(state.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise StoreError(f"{state} cannot be read: {error.strerror or error}.") from error
+    for folder in folders:
+        path = folder / EVENTS
         try:
             yield _row(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # no session, or none with a log yet
         except OSError as error:
             yield _unreadable(path, error)
 
 
 def _row(path: Path) -> dict[str, Any]:
     folder = path.parent
-    about = read_workspace(folder)
     size = path.stat().st_size
+    about = read_workspace(folder)
     with path.open("rb") as file:
         head = file.read(_HEAD)
         file.seek(max(0, size - _HEAD))

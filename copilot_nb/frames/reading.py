@@ -104,10 +104,11 @@ def source_of(log: str | Path | IO[bytes] | IO[str], home: str | Path | None = N
     if isinstance(log, str) and not os.path.lexists(path) and re.fullmatch(r"[A-Za-z0-9_-]{1,200}", log):
         folder = session_folder(log, home)
         path = folder / EVENTS
-        if not path.exists():
-            raise SessionNotFound(
-                f"There is no session {log!r} in {folder.parent} and no file of that name here."
-            )
+        with contextlib.suppress(PermissionError):  # opening it will say so
+            if not path.exists():
+                raise SessionNotFound(
+                    f"There is no session {log!r} in {folder.parent} and no file of that name here."
+                )
     elif os.path.isdir(path) and os.path.lexists(path / EVENTS):  # noqa: PTH112  # never raises, unlike is_dir
         path /= EVENTS
     return Source(str(path), lambda: open_plain(path))
@@ -126,15 +127,28 @@ def open_plain(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def _remote(url: str) -> IO[bytes]:
+def file_system(url: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path in it; raises `UsageError` where there is none."""
     try:
         import fsspec
     except ImportError:
         raise UsageError(
             f"To read {url}, install fsspec (and its package for this kind of address)."
         ) from None
-    compression = {".gz": "gzip", ".zst": "zstd"}.get(Path(url).suffix)
-    stream: IO[bytes] = fsspec.open(url, "rb", compression=compression).open()
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise UsageError(f"{url} cannot be read by fsspec: {error}.") from error
+    return system, path
+
+
+def _remote(url: str) -> IO[bytes]:
+    system, path = file_system(url)
+    if url.endswith(".zst"):
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(system.open(path, "rb"), "zstd")  # type: ignore[no-any-return]
+    stream: IO[bytes] = system.open(path, "rb", compression="gzip" if url.endswith(".gz") else None)
     return stream
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import uuid
+import warnings
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
+
+from copilot_nb.frames import read_logs
 
 START = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
 
@@ -113,3 +118,22 @@ def plain(text: str = "hello", type: str = "user.message") -> bytes:
         "parentId": None,
     }
     return json.dumps(event).encode() + b"\n"
+
+
+def comparable(frame: pd.DataFrame) -> list[tuple]:
+    """What must be equal on all engines."""
+    columns = ["time", "type", "turn", "tool", "input_tokens", "ephemeral", "id", "text"]
+    rows = frame[columns].astype(object)
+    return sorted(tuple("NA" if pd.isna(value) else str(value) for value in row) for row in rows.to_numpy())
+
+
+def fleet_rows(path: Path, engine: str) -> tuple[list[tuple], tuple[int, int]]:
+    """The events of a file on an engine, and how many lines it says were bad and mended."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fleet = read_logs(path, engine=engine)
+        frame = fleet.events()
+        if engine == "dask":
+            frame = frame.compute(scheduler="sync")
+        files = fleet.files()
+    return comparable(frame), (int(files["bad"].sum()), int(files["mended"].sum()))

@@ -120,8 +120,22 @@ def test_where_logs_are_found(home, monkeypatch):
     assert len(read_logs(f"{state}/*/events.jsonl").paths) == 3
     assert len(read_logs([state / "s0" / "events.jsonl", state / "s1"]).paths) == 2
     assert len(read_logs(state).paths) == 3
+    (state / "s0" / "events.jsonl.backup-before-recovery-0").write_text("{}")  # what the store leaves
+    assert len(read_logs(state).paths) == 3
     with pytest.raises(UsageError, match="no engine"):
         read_logs(home, engine="spark")
+
+
+@pytest.mark.parametrize("engine", ["pandas", "duckdb", "dask"])
+def test_names_that_look_like_patterns(tmp_path, engine):
+    """DuckDB would read both sessions for each."""
+    for name in ("a[1]*", "a1b"):
+        LogWriter(name).start().write(tmp_path / name / "events.jsonl")
+    for where in (tmp_path, [tmp_path / "a[1]*" / "events.jsonl", tmp_path / "a1b"]):
+        fleet = read_logs(where, engine=engine)
+        assert list(fleet.files()["events"]) == [1, 1]
+        frame = fleet.to_parquet(tmp_path / "out")
+        assert sorted(read_parquet(frame.parent)["session"]) == ["a1b", "a[1]*"]
 
 
 def test_sessions_of_a_home(home):
@@ -135,6 +149,9 @@ def test_sessions_of_a_home(home):
     assert frame["title"].iloc[0] == "prompt 0"
     assert frame["started"].notna().all() and (frame["last_event"] > frame["started"]).all()
     assert frame["in_use_by"].isna().all()
+    (home / "session-state" / "none").mkdir()  # no log in it: no session
+    (home / "session-state" / "odd" / "events.jsonl").mkdir(parents=True)
+    assert list(sessions(home)["title"])[3:] == ["cannot be read: Is a directory"]
     assert sessions(home / "empty").dtypes.to_dict() == schema.dtypes("sessions")
 
 
