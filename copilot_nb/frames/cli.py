@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import warnings
@@ -33,8 +34,8 @@ def add_parsers(commands: Any) -> None:
 def _formats(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", help="default: $COPILOT_HOME or ~/.copilot")
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--csv", action="store_true", help="comma-separated values")
-    group.add_argument("--json", action="store_true", help="one JSON object per row")
+    group.add_argument("--csv", action="store_true", help="comma-separated values; durations in seconds")
+    group.add_argument("--json", action="store_true", help="one JSON object per row; durations in seconds")
     group.add_argument("--parquet", metavar="FILE", help="write a Parquet file")
 
 
@@ -59,6 +60,8 @@ def _sessions(args: argparse.Namespace) -> int:
 
 
 def _print(frame: pd.DataFrame, args: argparse.Namespace) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what the terminal's encoding cannot show is escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _write(frame, args)
         sys.stdout.flush()
@@ -72,10 +75,13 @@ def _write(frame: pd.DataFrame, args: argparse.Namespace) -> None:
         target = Path(args.parquet)
         if not target.parent.is_dir():
             raise UsageError(f"There is no folder {target.parent} to write {target.name} into.")
-        frame.to_parquet(target)
+        try:
+            frame.to_parquet(target)
+        except OSError as error:
+            raise UsageError(f"Cannot write {target}: {error}.") from error
         print(f"{len(frame)} rows in {target}", file=sys.stderr)
     elif args.csv:
-        frame.to_csv(sys.stdout, index=frame.index.name is not None)
+        _seconds(frame).to_csv(sys.stdout, index=frame.index.name is not None)
     elif args.json:
         sys.stdout.write(_json_lines(frame))
     else:
@@ -84,29 +90,30 @@ def _write(frame: pd.DataFrame, args: argparse.Namespace) -> None:
 
 def _json_lines(frame: pd.DataFrame) -> str:
     """One object per row: times in ISO 8601, spans in seconds, null for what is missing."""
-    frame = frame.reset_index() if frame.index.name is not None else frame.copy(deep=False)
-    for column in frame.columns:
-        if str(frame[column].dtype).startswith("timedelta"):
-            frame[column] = frame[column].dt.total_seconds()
+    frame = _seconds(frame.reset_index() if frame.index.name is not None else frame)
     text: str = (
         frame.to_json(orient="records", lines=True, date_format="iso", date_unit="us") if len(frame) else ""
     )
     return text
 
 
+def _seconds(frame: pd.DataFrame) -> pd.DataFrame:
+    """With spans in seconds."""
+    spans = [column for column in frame.columns if str(frame[column].dtype).startswith("timedelta")]
+    return frame.assign(**{column: frame[column].dt.total_seconds() for column in spans})
+
+
 def _for_terminal(frame: pd.DataFrame) -> str:
     """Columns that hold something; long texts cut, control characters as spaces."""
     if frame.empty:
         return f"no rows; columns: {', '.join(frame.columns)}"
-    shown = frame.dropna(axis="columns", how="all").copy()
+    shown = _seconds(frame.dropna(axis="columns", how="all"))
     for column in shown.columns:
         kind = str(shown[column].dtype)
         if kind.startswith("string"):
             shown[column] = [_cut(value) if isinstance(value, str) else "" for value in shown[column]]
         elif kind.startswith("datetime"):
             shown[column] = shown[column].dt.strftime("%Y-%m-%d %H:%M:%S")
-        elif kind.startswith("timedelta"):
-            shown[column] = shown[column].dt.total_seconds()
     return str(shown.to_string(na_rep="", index=frame.index.name is not None))
 
 

@@ -108,6 +108,12 @@ class Tables(NamedTables):
 
         return timeline_svg(self)
 
+    def to_parquet(self, folder: str | Path, table: str = "events") -> Path:
+        """Write a table partitioned by day; `copilot_nb.read_parquet` reads it back with the same dtypes."""
+        from copilot_nb.frames.parquet import write
+
+        return write([self.table(table)], folder, table)
+
     def compare(self, other: Any) -> Comparison:
         """Compare with another session turn by turn, see `copilot_nb.compare`."""
         from copilot_nb.frames.compare import compare
@@ -217,12 +223,6 @@ class Log(Tables):
         base.flush([])
         if base.rows:
             yield _from_row(tables.events(base, base.rows), first)
-
-    def to_parquet(self, folder: str | Path, table: str = "events") -> Path:
-        """Write a table partitioned by day; `copilot_nb.read_parquet` reads it back with the same dtypes."""
-        from copilot_nb.frames.parquet import write
-
-        return write([self.table(table)], folder, table)
 
     def to_jsonl(self, path: str | Path, events: pd.DataFrame | None = None) -> int:
         """Write events as a log: all of them, or the rows of a frame such as a filtered ``log.events()``.

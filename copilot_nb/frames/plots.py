@@ -69,7 +69,8 @@ class Plots:
         names = [name.replace("$", r"\$") for name in spent.index]  # else it would begin a formula
         ax.barh(names, list(spent), color="C1")
         for place, name in enumerate(spent.index):
-            words = f" {calls[name]} calls" + (f", {failed[name]} failed" if name in failed else "")
+            words = " 1 call" if calls[name] == 1 else f" {calls[name]} calls"
+            words += f", {failed[name]} failed" if name in failed else ""
             ax.annotate(words, (spent.iloc[place], place), va="center")
         ax.margins(x=0.25)
         ax.set_xlabel("time (s)")

@@ -11,7 +11,7 @@ from logs import LogWriter
 
 from copilot_nb.errors import StoreError
 from copilot_nb.events import Event, EventSource, from_line, to_line
-from copilot_nb.frames import LiveLog, read_log, schema
+from copilot_nb.frames import LiveLog, read_log, read_parquet, schema
 
 
 def busy_log() -> LogWriter:
@@ -129,6 +129,14 @@ def test_stored_data_does_not_stay_in_memory(tmp_path):
     del data
     live.events()
     assert sum(ref() is not None for ref in seen) == 0
+
+
+def test_a_live_log_goes_to_parquet(tmp_path):
+    live = LiveLog()
+    for event in events_of(busy_log()):
+        live.append(event)
+    live.to_parquet(tmp_path, "turns")
+    assert read_parquet(tmp_path, "turns").equals(live.turns())
 
 
 def test_appending_imports_nothing_heavy():

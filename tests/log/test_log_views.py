@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -197,9 +198,21 @@ def test_the_svg_needs_no_extra_and_trusts_no_text(tmp_path):
     assert ET.fromstring(timeline_svg(read_log(io.BytesIO(b"")))) is not None
 
 
-def shell(*arguments: str, home=None) -> subprocess.CompletedProcess:
+def shell(*arguments: str, **env: str) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "copilot_nb", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **env}
+    )
+
+
+def test_the_shell_shows_any_text_on_any_terminal(tmp_path):
+    """A terminal, or a pipe, whose encoding lacks characters of the log."""
+    log = LogWriter().start()
+    log.user("caf\u00e9 \u2713 " + "x" * 100)
+    path = str(log.write(tmp_path / "log.jsonl"))
+    for form in ([], ["--csv"], ["--json"]):
+        shown = shell("log", path, "--table", "messages", *form, PYTHONIOENCODING="ascii:strict")
+        assert shown.returncode == 0 and r"\u2713" in shown.stdout, shown.stderr
 
 
 def test_the_shell_commands(tmp_path):
@@ -215,6 +228,8 @@ def test_the_shell_commands(tmp_path):
     assert [row["tool"] for row in rows] == ["echo", "echo"] and rows[0]["duration"] == 1.0
     csv = pd.read_csv(io.StringIO(shell("log", "s1", "--table", "events", "--csv", *home).stdout))
     assert len(csv) == len(session().lines)
+    csv = pd.read_csv(io.StringIO(shell("log", "s1", "--table", "tools", "--csv", *home).stdout))
+    assert list(csv["duration"]) == [1.0, 1.0]  # as in JSON: seconds, not words
     target = tmp_path / "out.parquet"
     assert shell("log", "s1", "--parquet", str(target), *home).returncode == 0
     assert len(pd.read_parquet(target)) == 2
@@ -222,5 +237,8 @@ def test_the_shell_commands(tmp_path):
     assert json.loads(problems)["line"] == len(session().lines) + 1
     listed = shell("sessions", *home)
     assert "s1" in listed.stdout and "first" in listed.stdout
+    for nowhere in (tmp_path, tmp_path / "none" / "out.parquet"):
+        refused = shell("log", "s1", "--parquet", str(nowhere), *home)
+        assert refused.returncode == 2 and refused.stderr.splitlines()[-1].startswith("copilot-nb: ")
     missing = shell("log", "nobody", *home)
     assert missing.returncode == 2 and "no session 'nobody'" in missing.stderr
