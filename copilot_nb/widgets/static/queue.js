@@ -64,7 +64,7 @@ export class QueueView {
       h("header", { class: "cnb-lane" }, h("h3", { text: say("queue.queue") }), h("span", { class: "cnb-dim", text: say(head.paused ? "queue.paused" : some ? "queue.each" : "queue.empty") }), h("span", { class: "cnb-gap" }),
         this.tool(say(head.paused ? "queue.resumeNote" : "queue.pauseNote"), head.paused ? "play" : "pause", () => this.act("queue.pause", { paused: !head.paused }), say(head.paused ? "queue.resume" : "queue.pause"), "pause"),
         some && this.tool(say("queue.clearNote"), "trash", () => this.clear(head), say("queue.clear"), "clear")),
-      h("ol", { onDragover: e => this.over(e), onDrop: e => this.drop(e) }, head.queue.map((m, i) => this.item(m, i, head)),
+      h("ol", { onDragenter: e => this.over(e), onDragover: e => this.over(e), onDrop: e => this.drop(e) }, head.queue.map((m, i) => this.item(m, i, head)),
         head.queued > head.queue.length && h("li", { class: "cnb-q cnb-dim" }, h("div", { class: "cnb-q-text", text: say("queue.more", { n: head.queued - head.queue.length }) }))));
   }
 
