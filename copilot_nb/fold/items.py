@@ -1,6 +1,7 @@
 """What a conversation is made of: runs, turns, tool calls, messages, requests and marks.
 
-Times are seconds since 1970 (float); None means: not yet, or not recorded.
+Times are seconds since 1970 (float); None means: not yet, or not recorded. None of them leads back to what
+holds it, so the garbage collector need not walk them (``gc=False``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Lane = Literal["queue", "steering"]
 Phase = Literal["wait", "reason", "write", "tools", "done"]
 
 
-class Message(Struct, eq=False):
+class Message(Struct, eq=False, gc=False):
     """What a person (or autopilot, or the system) sent.
 
     Attributes
@@ -53,7 +54,7 @@ class Message(Struct, eq=False):
     event_id: str = ""
 
 
-class Request(Struct, eq=False):
+class Request(Struct, eq=False, gc=False):
     """A question to the person: ``permission``, or the agent's own (``user_input``, ``elicitation`` …)."""
 
     id: str
@@ -63,7 +64,7 @@ class Request(Struct, eq=False):
     tool_id: str | None = None
 
 
-class Tool(Struct, eq=False):
+class Tool(Struct, eq=False, gc=False):
     """One tool call.
 
     Attributes
@@ -103,7 +104,7 @@ class Tool(Struct, eq=False):
     event_id: str = ""
 
 
-class Turn(Struct, eq=False):
+class Turn(Struct, eq=False, gc=False):
     """One model call with its tools.
 
     Attributes
@@ -162,7 +163,7 @@ class Turn(Struct, eq=False):
         return began.get(phase) or self.t0
 
 
-class Mark(Struct, eq=False):
+class Mark(Struct, eq=False, gc=False):
     """Something that happened between turns: an error, an abort, a compaction, a change of mode …"""
 
     key: str
@@ -173,7 +174,7 @@ class Mark(Struct, eq=False):
     run: int
 
 
-class Run(Struct, eq=False):
+class Run(Struct, eq=False, gc=False):
     """Everything one top-level message causes.
 
     Attributes
