@@ -129,7 +129,8 @@ def axe():
     code = script.read_text()
 
     def violations(page) -> list:
-        page.js(code)
+        if page.js("() => !window.axe"):
+            page.js(code)
         return page.js(
             """async () => { const r = await axe.run('.cnb', { resultTypes: ['violations'] });
             return r.violations.filter(v => ['serious', 'critical'].includes(v.impact))

@@ -1,17 +1,15 @@
 """The magics in plain IPython, where no loop runs between inputs and sessions live on their own thread."""
 
-import os
 import subprocess
 import sys
 
-CELLS = """
-from IPython.terminal.interactiveshell import TerminalInteractiveShell
-shell = TerminalInteractiveShell.instance(colors="nocolor", simple_prompt=True)
-for cell in [
+import terminal
+
+CELLS = [
     "%load_ext copilot_nb",
-    "import copilot_nb\\nfrom copilot_nb.models.scripted import ScriptedModel",
+    "import copilot_nb\nfrom copilot_nb.models.scripted import ScriptedModel",
     "session = copilot_nb.open_session(model=ScriptedModel(['one', 'two', 'three', 'four']))",
-    "%%copilot --wait\\nhello",
+    "%%copilot --wait\nhello",
     "%enqueue next",
     "%copilot wait",
     "texts = [e.data['content'] for e in await session.get_events() if e.type == 'assistant.message']",
@@ -21,19 +19,15 @@ for cell in [
     "%copilot queue",
     "%copilot status",
     "%unload_ext copilot_nb",
-    "import time\\nwhile not session.closed: time.sleep(0.05)",
-]:
-    shell.run_cell(cell)
-print("END")
-"""
+    "import time\nwhile not session.closed: time.sleep(0.05)",
+    "print('END')",
+]
 
 
 def test_a_session_in_the_terminal(tmp_path):
-    env = {"HOME": str(tmp_path), "IPYTHONDIR": str(tmp_path / "i"), "COPILOT_HOME": str(tmp_path / "c")}
-    command = [sys.executable, "-c", CELLS]
-    done = subprocess.run(
-        command, env=os.environ | env, cwd=tmp_path, capture_output=True, text=True, timeout=200
-    )
+    command = [sys.executable, "-c", terminal.script(CELLS)]
+    env = terminal.environment(tmp_path)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     out = done.stdout + done.stderr
     assert "ANSWERS ['one', 'two']" in out, out
     assert "RUN three" in out

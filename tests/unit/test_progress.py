@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 
+import terminal
+
 SCRIPT = """
 import asyncio, copilot_nb
 from copilot_nb.models.scripted import ScriptedModel
@@ -28,25 +30,22 @@ async def main():
 
 asyncio.run(main())
 """
-IPYTHON = """
-from IPython.terminal.interactiveshell import TerminalInteractiveShell
-shell = TerminalInteractiveShell.instance(colors="nocolor", simple_prompt=True)
-for cell in [
-    "%load_ext copilot_nb",
-    "import copilot_nb\\nfrom copilot_nb.models.scripted import ScriptedModel",
-    "slow = {'text': ['a '] * 10, 'chunk_delay_s': 0.3}",
-    "session = copilot_nb.open_session(model=ScriptedModel([slow]), session_id='told')",
-    "%%copilot --no-wait\\nhello",
-    "%copilot wait",
-    "print('END', session.state.describe())",
-]:
-    shell.run_cell(cell)
-"""
+IPYTHON = terminal.script(
+    [
+        "%load_ext copilot_nb",
+        "import copilot_nb\nfrom copilot_nb.models.scripted import ScriptedModel",
+        "slow = {'text': ['a '] * 10, 'chunk_delay_s': 0.3}",
+        "session = copilot_nb.open_session(model=ScriptedModel([slow]), session_id='told')",
+        "%%copilot --no-wait\nhello",
+        "%copilot wait",
+        "print('END', session.state.describe())",
+    ]
+)
+SCREEN = {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
 
 
 def environment(home) -> dict[str, str]:
-    env = {"HOME": str(home), "IPYTHONDIR": str(home / "i"), "COPILOT_HOME": str(home / "c")}
-    return {**os.environ, **env, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+    return terminal.environment(home) | SCREEN
 
 
 def in_a_terminal(script: str, home) -> str:
