@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from copilot_nb.frames import schema
-from copilot_nb.frames.columns import NA, encode
+from copilot_nb.frames.columns import NA, arrow_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,21 +38,12 @@ def _series(dtype: str | tuple[str, ...], values: Any) -> Any:
     if dtype == schema.SPAN:
         return pd.array(np.asarray(values, np.int64).view("m8[us]"), dtype="timedelta64[us]")
     if dtype == schema.TEXT:
-        return strings(values if isinstance(values, pa.Array) else _text_array(values))
+        return strings(values if isinstance(values, pa.Array) else arrow_texts(values))
     if dtype == schema.INT:
         mask = np.array([value is None or value < 0 for value in values], bool)
         numbers = [0 if missing else value for value, missing in zip(values, mask, strict=True)]
         return pd.arrays.IntegerArray(np.array(numbers, np.int64), mask)
     return pd.Series(list(values), dtype=dtype).array
-
-
-def _text_array(values: Sequence[str | None]) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(values, pa.large_string())
-    except UnicodeEncodeError:
-        return pa.array([None if v is None else encode(v).decode() for v in values], pa.large_string())
 
 
 def times(micros: np.ndarray) -> Any:
@@ -97,4 +87,4 @@ def decoded(codes: Any, names: list[str]) -> Any:
     if not names:
         return strings(pa.nulls(len(numbers), pa.large_string()))
     places = pa.array(numbers, mask=numbers < 0)
-    return strings(_text_array(names).take(places))
+    return strings(arrow_texts(names).take(places))

@@ -121,6 +121,16 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def arrow_texts(texts: Sequence[str | None]) -> pa.Array:
+    """Texts as an Arrow array; lone surrogates become U+FFFD."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(texts, pa.large_string())
+    except (UnicodeEncodeError, pa.ArrowInvalid):
+        return pa.array([None if t is None else encode(t).decode() for t in texts], pa.large_string())
+
+
 class Texts:
     """A column of texts in frozen pieces."""
 
@@ -133,13 +143,7 @@ class Texts:
 
     def add_arrow(self, texts: Sequence[str | None]) -> None:
         """Append with pyarrow, which is quicker for many."""
-        import pyarrow as pa
-
-        try:
-            piece = pa.array(texts, pa.large_string())
-        except (UnicodeEncodeError, pa.ArrowInvalid):
-            piece = pa.array([None if t is None else encode(t).decode() for t in texts], pa.large_string())
-        self._pieces.append(piece)
+        self._pieces.append(arrow_texts(texts))
 
     def at(self, row: int) -> str | None:
         """One text, without making a column."""

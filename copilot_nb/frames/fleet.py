@@ -86,13 +86,14 @@ def _find(where: str) -> list[str]:
 
 def _find_remote(where: str) -> list[str]:
     system, path = file_system(where)
-    for patterns in (_IN_HOME, _IN_FOLDER):
-        if glob.has_magic(path):
-            patterns = [path]
-        elif path.endswith(_ENDS) or not system.isdir(path):
-            return [where]
-        else:
-            patterns = [f"{path.rstrip('/')}/{pattern}" for pattern in patterns]
+    if glob.has_magic(path):
+        tries = [[path]]
+    elif path.endswith(_ENDS) or not system.isdir(path):
+        return [where]
+    else:
+        folder = path.rstrip("/")
+        tries = [[f"{folder}/{pattern}" for pattern in patterns] for patterns in (_IN_HOME, _IN_FOLDER)]
+    for patterns in tries:
         found = {system.unstrip_protocol(log) for pattern in patterns for log in system.glob(pattern)}
         if found:
             return sorted(found)

@@ -43,8 +43,9 @@ def write(frames: Iterable[pd.DataFrame], folder: str | Path, table: str) -> Pat
             place = target / f"day={day}"
             place.mkdir(exist_ok=True)
             rows = (days == day).to_numpy(dtype=bool).nonzero()[0]
-            written.add(place / f"part-{number:05d}.parquet")
-            pq.write_table(content.take(pa.array(rows)), place / f"part-{number:05d}.parquet")
+            file = place / f"part-{number:05d}.parquet"
+            written.add(file)
+            pq.write_table(content.take(pa.array(rows)), file)
     if first == 0:
         nothing = schema.empty(table) if shape is None else shape
         content = pa.Table.from_pandas(_storable(nothing, 0), preserve_index=False)

@@ -74,8 +74,7 @@ class OpenAIModel:
         self._client: Any = client.with_options(max_retries=0) if client is not None else None
         self._opening = asyncio.Lock()
         self._http: Any = None
-        self._url: Any = None
-        self._again: Any = None  # the first request; the others take over its headers and timeouts
+        self._blank: Any = None  # a request without a body: each call takes over its headers and timeouts
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.model!r}, base_url={self.base_url!r})"
@@ -104,21 +103,16 @@ class OpenAIModel:
             return await client.post(
                 _PATH, cast_to=kind, content=body, options=options, stream=True, stream_cls=stream
             )
-        http, again = self._http, self._again
-        if again is None:
-            headers = {**client.default_headers, **client.auth_headers}
-            said = {name: value for name, value in headers.items() if _matters(name, value)}
-            self._again = again = http.build_request("POST", self._url, headers=said)
-            again.headers.pop("Content-Length", None)
+        blank, cookies = self._blank, self._http.cookies
         request = _http().Request(
             "POST",
-            again.url,
-            headers=again.headers,
-            cookies=http.cookies,
+            blank.url,
+            headers=blank.headers,
+            cookies=cookies,
             content=body,
-            extensions=again.extensions,
+            extensions=blank.extensions,
         )
-        return await http.send(request, stream=True)
+        return await self._http.send(request, stream=True)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -143,13 +137,18 @@ class OpenAIModel:
             verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._http = _openai().DefaultAsyncHttpxClient(timeout=timeout, verify=verify)
         url = _http().URL(self.base_url)
-        self._url = url.copy_with(path=url.path.rstrip("/") + _PATH)
-        return _openai().AsyncOpenAI(
+        client = _openai().AsyncOpenAI(
             base_url=self.base_url,
             api_key=self._key or "none",  # local servers need none, but the client insists
             max_retries=0,
             http_client=self._http,
         )
+        headers = {**client.default_headers, **client.auth_headers}
+        said = {name: value for name, value in headers.items() if _matters(name, value)}
+        url = url.copy_with(path=url.path.rstrip("/") + _PATH)
+        self._blank = self._http.build_request("POST", url, headers=said)
+        self._blank.headers.pop("Content-Length", None)
+        return client
 
     def _as_model_error(self, error: Exception) -> ModelError:
         if getattr(error, "status_code", None) is not None:

@@ -19,8 +19,6 @@ _IMPORT: Final = re.compile(
 _EXPORTED: Final = re.compile(r"\s*(?:async\s+)?(?:function\*?|class|const|let)\s+(\w+)")
 _ENTRY: Final = "main.js"
 STYLES: Final = ("base.css", "conversation.css", "timeline.css", "queue.css", "events.css", "narrow.css")
-
-
 _STATIC: Final = files("copilot_nb.widgets") / "static"
 
 
@@ -61,9 +59,9 @@ def _load(name: str, done: dict[str, str], path: tuple[str, ...]) -> None:
     if name == _ENTRY:
         done[name] = head + body
         return
-    first, *exports = ("\n" + body).split("\nexport ")
-    names = [found[1] for export in exports if (found := _EXPORTED.match(export))]
-    body = "\n".join([first[1:], *exports]) if first else "\n".join(exports)
+    parts = ("\n" + body).split("\nexport ")
+    names = [found[1] for part in parts[1:] if (found := _EXPORTED.match(part))]
+    body = "\n".join(parts)[1:]
     done[name] = f"const {_variable(name)} = (() => {{\n{head}{body}return {{ {', '.join(names)} }};\n}})();"
 
 

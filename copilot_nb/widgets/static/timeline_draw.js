@@ -10,7 +10,7 @@ export function bars(data, now) {
   const list = [];
   for (const r of data.runs || []) {
     const b = r.b ?? now;
-    list.push({ row: "runs", kind: "run", key: r.key, item: r.key, event: r.event, a: r.a, b, live: r.b == null, label: say("run.name", r), short: String(r.n), arg: r.prompt.replaceAll("`", ""), title: say("run.name", r), facts: [[say("tab.timeline") && say("timeline.turns"), r.turns]] });
+    list.push({ row: "runs", kind: "run", key: r.key, item: r.key, event: r.event, a: r.a, b, live: r.b == null, label: say("run.name", r), short: String(r.n), arg: r.prompt.replaceAll("`", ""), title: say("run.name", r), facts: [[say("timeline.turns"), r.turns]] });
   }
   for (const t of data.turns || []) turnBars(t, now, list);
   return list;
