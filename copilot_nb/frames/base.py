@@ -13,7 +13,17 @@ from msgspec.structs import replace
 
 from copilot_nb.events import Event
 from copilot_nb.frames import wire
-from copilot_nb.frames.columns import NA, Clock, Codes, Numbers, Texts, parse_time, turn_number
+from copilot_nb.frames.columns import (
+    NA,
+    Clock,
+    Codes,
+    Numbers,
+    Texts,
+    as_text,
+    packed,
+    parse_time,
+    turn_number,
+)
 from copilot_nb.frames.known import KNOWN_TYPES
 from copilot_nb.frames.reading import Batch
 from copilot_nb.frames.relate import Relations
@@ -22,8 +32,9 @@ from copilot_nb.frames.wire import Failure, Result
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+    from typing_extensions import Buffer
 
-_FLUSH: Final = 2048  # rows that become one Arrow piece: their texts are still in the cache
+_FLUSH: Final = 1024  # rows that become one Arrow piece: their texts are still in the cache
 _tuple: Final = msgspec.structs.astuple
 
 
@@ -41,24 +52,39 @@ class Columns:
         self.type_codes = Codes((name, code) for code, name in enumerate(KNOWN_TYPES))
         self.agent_codes, self.tool_codes = Codes({None: -1}), Codes({None: -1})
         self._turn_numbers = Numbers()
-        self._waiting: tuple[list[str | None], ...] = ([], [], [], [], [])
+        self._waiting: tuple[list[str | None], ...] = ([], [], [], [], [])  # texts that Arrow is to take
+        self._stamps = Texts()  # that Arrow has taken and nobody has read
+        self._loose: tuple[list[Buffer], ...] = ([], [], [], [], [], [], [])  # numbers that go to the arrays
         self._clock = Clock()
 
     # --- from a file ----------------------------------------------------------------------------------
 
-    def add_batch(self, batch: Batch, oddities: list[tuple[int, str]]) -> None:
+    def add_batch(self, batch: Batch) -> None:
         """Take lines of a file; `flush` before a table is made."""
         if not batch.lines:
             return
-        first = self.rows
         types, datas, ids, stamps, parents, agents, ephemeral = zip(*map(_tuple, batch.lines), strict=True)
-        texts, interactions = self._add(types, datas, agents, ephemeral)
-        waiting = self._waiting
-        for column, values in zip(waiting, (ids, parents, texts, interactions, stamps), strict=True):
+        turns, interactions, tools, contents, results, usages, errors, messages, summaries, ins, outs = zip(
+            *map(_tuple, datas), strict=True
+        )
+        count = len(ids)
+        texts = _texts(contents, results, errors, messages, summaries)
+        for column, values in zip(self._waiting, (ids, parents, texts, interactions, stamps), strict=True):
             column.extend(values)
-        self.segments.append((first, replace(batch, lines=[])))
-        if len(waiting[0]) >= _FLUSH:
-            self.flush(oddities)
+        numbers = (
+            self.type_codes.of(types),
+            self.agent_codes.of(agents),
+            self.tool_codes.of(tools),
+            self._turn_numbers.of(turns),
+            *_tokens(usages, ins, outs),
+            bytes(count) if ephemeral.count(None) == count else bytes(map(bool, ephemeral)),
+        )
+        for loose, piece in zip(self._loose, numbers, strict=True):
+            loose.append(piece)
+        self.segments.append((self.rows, replace(batch, lines=[])))
+        self.rows += count
+        if len(self._waiting[0]) >= _FLUSH:
+            self._to_arrow()
 
     def place(self, row: int, read: Callable[[int, int], bytes]) -> tuple[int, int, int]:
         """Offset, length and 1-based line number of a row; `read` gives bytes of the file."""
@@ -71,47 +97,63 @@ class Columns:
         return offset, len(lines[row - first]) + 1, batch.number + row - first
 
     def flush(self, oddities: list[tuple[int, str]]) -> None:
-        """Make Arrow pieces of what waits; timestamps that are odd are told by row and reason."""
-        ids, parents, texts, interactions, stamps = self._waiting
-        if not ids:
-            return
-        self.ids.add_arrow(ids)
-        self.parents.add_arrow(parents)
-        self.texts.add_arrow(texts)
-        self.interactions.add_arrow(interactions)
-        self._read_times(stamps, oddities)
-        for waiting in self._waiting:
-            waiting.clear()
+        """Make columns of what waits; timestamps that are odd are told by row and reason."""
+        self._to_arrow()
+        self._read_times(oddities)
+        arrays = self.types, self.agents, self.tools, self.turns, self.input, self.output
+        for column, loose in zip(arrays, self._loose, strict=False):
+            column.frombytes(b"".join(loose))  # at once: an array that grows copies itself again and again
+        self.ephemeral += b"".join(self._loose[-1])
+        for loose in self._loose:
+            loose.clear()
 
-    def _read_times(self, stamps: Sequence[str | None], oddities: list[tuple[int, str]]) -> None:
+    def _to_arrow(self) -> None:
+        columns = self.ids, self.parents, self.texts, self.interactions, self._stamps
+        if self._waiting[0]:
+            for column, waiting in zip(columns, self._waiting, strict=True):
+                column.add_arrow(waiting)
+                waiting.clear()
+
+    def _read_times(self, oddities: list[tuple[int, str]]) -> None:
+        stamps, self._stamps = self._stamps.chunked(self.rows - len(self.time)), Texts()
+        if self._read_well_formed(stamps):
+            return
+        for piece in stamps.chunks:
+            if not self._read_well_formed(piece):
+                for stamp in piece.to_pylist():
+                    micros, odd = (NA, "no timestamp") if stamp is None else parse_time(stamp)
+                    if odd is not None:
+                        oddities.append((len(self.time), odd))
+                    self.time.append(micros)
+
+    def _read_well_formed(self, stamps: pa.Array | pa.ChunkedArray) -> bool:
+        """Whether all were, and have been taken."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         try:
-            moments = pc.cast(pa.array(stamps, pa.string()), pa.timestamp("us", "UTC")).cast(pa.int64())
-            if not moments.null_count:
-                self.time.frombytes(moments.to_numpy().tobytes())
-                return
-        except (pa.ArrowInvalid, UnicodeEncodeError):
-            pass
-        for stamp in stamps:
-            micros, odd = (NA, "no timestamp") if stamp is None else parse_time(stamp)
-            if odd is not None:
-                oddities.append((len(self.time), odd))
-            self.time.append(micros)
+            moments = pc.cast(stamps, pa.timestamp("us", "UTC")).cast(pa.int64())
+        except pa.ArrowInvalid:
+            return False
+        if not moments.null_count:
+            self.time.frombytes(moments.to_numpy().tobytes())
+        return not moments.null_count
 
     # --- from a live session --------------------------------------------------------------------------
 
     def add_events(self, events: Sequence[Event], offsets: Iterable[int], relations: Relations) -> None:
         """Take events as they were delivered, without numpy or pyarrow, and fold them into `relations`."""
         types, datas, ids, stamps, parents, agents, flags = zip(*map(_tuple, events), strict=True)
-        count, first = len(types), self.rows
+        count = len(types)
         if agents.count(UNSET) == count:
             agents = (None,) * count
         else:
             agents = tuple([agent if type(agent) is str else None for agent in agents])
         ephemeral = [flag is True for flag in flags]
-        self._common(types, agents, ephemeral)
+        self.types.frombytes(self.type_codes.of(types))
+        self.agents.frombytes(self.agent_codes.of(agents))
+        self.ephemeral += bytes(ephemeral)
+        tokens = _NAS * count, _NAS * count
         turns, tools = _NONE * count, _NONE * count
         texts: list[str | None] = [None] * count
         interactions: list[str | None] = [None] * count
@@ -131,15 +173,18 @@ class Columns:
             value = get("content")
             if value is None:
                 value = _other_text(get)
-            texts[index] = value if value is None or type(value) is str else wire.as_text(value)
+            texts[index] = value if value is None or type(value) is str else as_text(value)
             usage, tokens_in, tokens_out = get("usage"), get("inputTokens"), get("outputTokens")
             if usage is not None and isinstance(usage, Mapping):
                 tokens_in = usage.get("inputTokens") if tokens_in is None else tokens_in
                 tokens_out = usage.get("outputTokens") if tokens_out is None else tokens_out
             if tokens_in is not None or tokens_out is not None:
-                self._set_tokens(first + index, wire.whole(tokens_in), wire.whole(tokens_out))
-        self.turns.extend(turns)
-        self.tools.extend(tools)
+                _put(tokens[0], index, wire.whole(tokens_in))
+                _put(tokens[1], index, wire.whole(tokens_out))
+        self.input.extend(tokens[0])
+        self.output.extend(tokens[1])
+        self.turns.frombytes(packed(turns))
+        self.tools.frombytes(packed(tools))
         for column, values in (
             (self.ids, ids),
             (self.parents, parents),
@@ -149,84 +194,8 @@ class Columns:
             column.add(values)
         self.time.extend(map(self._clock.read, stamps))
         self.offset.extend(offsets)
-        relations.feed(zip(types, datas, ids, parents, agents, ephemeral, strict=True))
-
-    # --- both -----------------------------------------------------------------------------------------
-
-    def _add(
-        self,
-        types: Sequence[str],
-        datas: Sequence[wire.Data],
-        agents: Sequence[Any],
-        ephemeral: Sequence[Any],
-    ) -> tuple[Sequence[str | None], Sequence[str | None]]:
-        """The columns of numbers; texts and interaction ids are left to the caller."""
-        count, first = len(types), self.rows
-        turns, interactions, tools, contents, results, usages, errors, messages, summaries, ins, outs = zip(
-            *map(_tuple, datas), strict=True
-        )
-        self._common(types, agents, ephemeral)
-        self.tools.extend(map(self.tool_codes.__getitem__, tools))
-        try:
-            self.turns.extend(map(self._turn_numbers.__getitem__, turns))
-        except TypeError:  # an object or array as turnId
-            del self.turns[first:]
-            self.turns.extend([turn_number(turn) for turn in turns])
-        column_in, column_out = self.input, self.output
-        for row, usage in enumerate(usages, first):
-            if usage is not None:
-                value = usage.inputTokens
-                if value is not None and -wire.I64 < value < wire.I64:
-                    column_in[row] = value
-                value = usage.outputTokens
-                if value is not None and -wire.I64 < value < wire.I64:
-                    column_out[row] = value
-        if ins.count(None) + outs.count(None) < 2 * count:
-            for row, (tokens_in, tokens_out) in enumerate(zip(ins, outs, strict=True), first):
-                if tokens_in is not None or tokens_out is not None:
-                    self._set_tokens(row, tokens_in, tokens_out)
-        texts: Sequence[Any] = contents
-        if results.count(None) < count:
-            texts = [
-                text
-                if text is not None or result is None
-                else result.content
-                if type(result) is Result
-                else result
-                for text, result in zip(texts, results, strict=True)
-            ]
-        if errors.count(None) < count:
-            texts = [
-                text
-                if text is not None or error is None
-                else error.message
-                if type(error) is Failure
-                else error
-                for text, error in zip(texts, errors, strict=True)
-            ]
-        for others in (messages, summaries):
-            if others.count(None) < count:
-                texts = [other if text is None else text for text, other in zip(texts, others, strict=True)]
-        if not _PLAIN.issuperset(map(type, texts)):
-            texts = [wire.as_text_or_none(text) for text in texts]
-        return texts, interactions
-
-    def _common(self, types: Sequence[str], agents: Sequence[Any], ephemeral: Sequence[Any]) -> None:
-        count = len(types)
-        self.types.extend(map(self.type_codes.__getitem__, types))
-        if agents.count(None) == count:
-            self.agents.extend(_NONE * count)
-        else:
-            self.agents.extend(map(self.agent_codes.__getitem__, agents))
-        self.ephemeral += bytes(count) if ephemeral.count(None) == count else bytes(map(bool, ephemeral))
-        self.input.extend(_NAS * count)
-        self.output.extend(_NAS * count)
         self.rows += count
-
-    def _set_tokens(self, row: int, tokens_in: int | None, tokens_out: int | None) -> None:
-        for column, value in ((self.input, tokens_in), (self.output, tokens_out)):
-            if value is not None and -wire.I64 < value < wire.I64:
-                column[row] = value
+        relations.feed(zip(types, datas, ids, parents, agents, ephemeral, strict=True))
 
     # --- to tables ------------------------------------------------------------------------------------
 
@@ -249,8 +218,44 @@ class Columns:
         return column.chunked(self.rows).take(pa.array(index, mask=index < 0)).combine_chunks()
 
 
+def _texts(contents: Sequence[Any], *others: Sequence[Any]) -> Sequence[Any]:
+    """The content of each event, or else the first of the others that it has."""
+    texts = list(contents)
+    for column in others:
+        if column.count(None) < len(texts):
+            for row, other in enumerate(column):
+                if other is not None and texts[row] is None:
+                    kind = type(other)
+                    texts[row] = (
+                        other.content if kind is Result else other.message if kind is Failure else other
+                    )
+    return texts
+
+
+def _tokens(
+    usages: Sequence[wire.Usage | None], ins: Sequence[int | None], outs: Sequence[int | None]
+) -> tuple[Buffer, Buffer]:
+    """Tokens in and out, from the usage of a call or from the event itself."""
+    count = len(usages)
+    column_in, column_out = _NAS * count, _NAS * count
+    for row, usage in enumerate(usages):
+        if usage is not None:
+            _put(column_in, row, usage.inputTokens)
+            _put(column_out, row, usage.outputTokens)
+    for column, values in ((column_in, ins), (column_out, outs)):
+        if values.count(None) < count:
+            for row, value in enumerate(values):
+                _put(column, row, value)
+    return column_in, column_out
+
+
+def _put(column: array[int], row: int, value: int | None) -> None:
+    if value is not None and -wire.I64 < value < wire.I64:
+        column[row] = value
+
+
 def _other_text(get: Callable[[str], Any]) -> Any:
-    """What stands for the content of an event that has none: the same order as in `Columns._add`."""
+    """What stands for the content of an event that has none: the same order as in `_texts`."""
     for key, part in (("result", "content"), ("error", "message"), ("message", ""), ("summary", "")):
         value = get(key)
         if part and value is not None and not isinstance(value, str):
@@ -260,7 +265,6 @@ def _other_text(get: Callable[[str], Any]) -> Any:
     return None
 
 
-_PLAIN: Final = frozenset({str, type(None)})
 _NAS: Final = array("q", [NA])
 _NONE: Final = array("i", [-1])
 EMPTY: Final = frozenset(

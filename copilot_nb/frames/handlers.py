@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from copilot_nb.frames.columns import turn_number
+from copilot_nb.frames.columns import as_text, turn_number
 from copilot_nb.frames.records import Fault, ModelCall, Permission, Span, Tool, Turn
-from copilot_nb.frames.wire import as_text, number, string, whole
+from copilot_nb.frames.wire import number, string, whole
 
 if TYPE_CHECKING:
     from copilot_nb.frames.relate import Relations

@@ -264,8 +264,7 @@ class Reader:
                 if not cut:
                     rest.append(chunk)
                     continue
-                rest.append(chunk[:cut])
-                yield self._batch(b"".join(rest) if len(rest) > 1 else rest[0])
+                yield self._batch(b"".join(rest), chunk, cut)
                 rest = [chunk[cut:]] if cut < len(chunk) else []
         tail = b"".join(rest)
         if tail.strip(_BLANK):
@@ -276,22 +275,23 @@ class Reader:
     def _wanted(self, waiting: int) -> int:
         return BLOCK if self.end is None else max(0, min(BLOCK, self.end - self.position - waiting))
 
-    def _batch(self, block: bytes) -> Batch:
+    def _batch(self, begun: bytes, chunk: bytes, cut: int) -> Batch:
+        """The lines of `chunk` up to a line end at `cut`; the first line began with `begun`."""
         import numpy as np
 
+        first = chunk.find(b"\n") + 1 if begun else 0
+        parts = [begun + chunk[:first]] * bool(begun) + [memoryview(chunk)[first:cut]] * (first < cut)
+        count = int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == 10))  # many: quicker than bytes.count
         offset, number = self.position, self.line
-        count = int(
-            np.count_nonzero(np.frombuffer(block, np.uint8) == 10)
-        )  # many hits: quicker than bytes.count
-        self.position += len(block)
+        length = len(begun) + cut
+        self.position += length
         self.line += count
-        lines = None
-        if block.isascii() or _is_utf8(block):
+        if (chunk.isascii() and begun.isascii()) or all(map(_is_utf8, parts)):
             with contextlib.suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                lines = self.form.many(block)
-        if lines is not None and len(lines) == count:
-            return Batch(lines, offset, len(block), number)
-        return self._slow(block, offset, number)
+                lines = [line for part in parts for line in self.form.many(part)]
+                if len(lines) == count:
+                    return Batch(lines, offset, length, number)
+        return self._slow(begun + chunk[:cut], offset, number)
 
     def _slow(self, block: bytes, offset: int, number: int) -> Batch:
         batch = Batch([], offset, len(block), number, [])
@@ -341,9 +341,9 @@ def _zlib_error() -> type[Exception]:
     return zlib.error
 
 
-def _is_utf8(block: bytes) -> bool:
+def _is_utf8(block: bytes | memoryview) -> bool:
     try:
-        block.decode()
+        str(block, "utf-8")
     except UnicodeDecodeError:
         return False
     return True

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from copilot_nb.frames.columns import well_formed
+from copilot_nb.frames.columns import as_text, well_formed
 
 I64: Final = 2**63
 DEEPEST: Final = 64
@@ -82,7 +82,7 @@ class FullLine(Struct, gc=False):
 class Form(Struct, frozen=True):
     """How lines are read: many at once, one, and from what the tolerant parser made of one."""
 
-    many: Callable[[bytes], list[Any]]
+    many: Callable[[bytes | memoryview], list[Any]]
     one: Callable[[bytes], Any]
     tolerant: Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -223,15 +223,6 @@ def string(value: object) -> str | None:
 def as_text_or_none(value: object) -> str | None:
     """`as_text`, and None for null."""
     return None if value is None else as_text(value)
-
-
-def as_text(value: object) -> str:
-    """Text as it is, anything else as compact JSON."""
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    )
 
 
 def _lines(form: type[Any]) -> msgspec.json.Decoder[Any]:
