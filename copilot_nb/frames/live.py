@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import threading
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from copilot_nb.errors import StoreError
@@ -52,7 +56,7 @@ class LiveLog(Tables):
             self._take()
 
     def _take(self) -> None:
-        with self._lock:
+        with self._lock, _uninterrupted():
             count = len(self._tail)  # more may come meanwhile, on another thread
             if not count:
                 return
@@ -91,6 +95,23 @@ class LiveLog(Tables):
         if self.path is not None and not base.ephemeral[row]:
             return find_event(self.path, wanted, base.offset[row])
         raise StoreError(f"Event {wanted} was ephemeral and is too old: only its row in events() is left.")
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """An interrupt waits until the columns are of one length again (milliseconds)."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
 
 
 def find_event(path: Path, wanted: str, offset: int) -> Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Iterator
@@ -141,15 +142,28 @@ class Log(Tables):
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._reader = Reader(source)
-        self._fold_reader = Reader(source, wire.FULL)
+        self.warned = False
+        self._begin()
+        source.open().close()  # say at once what is wrong with the path
+
+    def _begin(self) -> None:
+        self._reader = Reader(self.source)
+        self._fold_reader = Reader(self.source, wire.FULL)
         self._fold = Relations()
         self._base = Columns()
         self._batches: Iterator[Batch] | None = self._reader.batches()
         self._fold_batches: Iterator[Batch] | None = None
         self._oddities: list[tuple[int, str]] = []
-        self.warned = False
-        source.open().close()  # say at once what is wrong with the path
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Reading that is interrupted begins anew the next time: its columns may differ in length."""
+        try:
+            with no_gc():
+                yield
+        except BaseException:
+            self._begin()
+            raise
 
     def __repr__(self) -> str:
         more = "" if self.complete else " so far"
@@ -157,13 +171,13 @@ class Log(Tables):
 
     def _columns(self, rows: int | None = None) -> Columns:
         base = self._base
-        with no_gc():
+        with self._whole():
             while self._batches is not None and (rows is None or base.rows < rows):
                 batch = next(self._batches, None)
                 if batch is None:
                     self._batches = None
                 else:
-                    base.add_batch(batch, self._oddities)
+                    base.add_batch(batch)
             base.flush(self._oddities)
         if self._batches is None:
             self._warn()
@@ -176,7 +190,7 @@ class Log(Tables):
         if len(fold.run_of) < wanted:
             self._fold_batches = self._fold_batches or self._fold_reader.batches()
             self._fold_reader.end = self._reader.position
-            with no_gc():
+            with self._whole():
                 for batch in self._fold_batches:
                     fold.feed(map(_full, batch.lines))
                     if len(fold.run_of) >= wanted:
@@ -215,7 +229,7 @@ class Log(Tables):
         reader, first = Reader(self.source), 0
         base = Columns()
         for batch in reader.batches():
-            base.add_batch(batch, [])
+            base.add_batch(batch)
             if base.rows >= rows:
                 base.flush([])
                 yield _from_row(tables.events(base, base.rows), first)

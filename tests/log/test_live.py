@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -164,3 +166,31 @@ def test_a_session_delegates_its_tables(tmp_path):
     assert "LiveLog" in repr(live) and str(len(log.lines)) in repr(live)
     assert live.problems.empty
     assert live.svg().startswith("<svg")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts, as Unix has")
+def test_an_interrupt_leaves_the_columns_whole():
+    """The user stops a cell that looks at tables while events come in."""
+    events = events_of(busy_log())
+    stopped = 0
+
+    def interrupt(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for moment in range(1, 100):
+            live = LiveLog()
+            for event in events:
+                live.append(event)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, moment / 20_000)
+                live.events()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                stopped += 1
+            assert len(live.events()) == len(events)
+            assert len(live.turns()) == 80
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert stopped

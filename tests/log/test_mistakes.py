@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import pandas as pd
 import pytest
 from logs import LogWriter
+from make_log import make_log
 
 from copilot_nb.errors import UsageError
 from copilot_nb.frames import read_log
@@ -39,3 +42,32 @@ def session_of_two(tmp_path):
     log = LogWriter().start()
     log.user("hi")
     return log.write(tmp_path / "two.jsonl")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts, as Unix has")
+@pytest.mark.parametrize("table", ["events", "turns"])
+def test_a_reading_that_was_interrupted_begins_anew(tmp_path, table):
+    """The user stops a long cell and runs it again: all rows are there, none twice."""
+    path = make_log(20_000, tmp_path / "long.jsonl")
+    whole = read_log(path).table(table)
+    log, stopped = read_log(path), 0
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for moment in range(1, 12):
+            signal.setitimer(signal.ITIMER_REAL, moment / 500)
+            try:
+                log.table(table)
+            except KeyboardInterrupt:
+                stopped += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if log.complete:
+                log = read_log(path)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert stopped
+    pd.testing.assert_frame_equal(log.table(table), whole)
