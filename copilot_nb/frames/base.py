@@ -19,6 +19,7 @@ from copilot_nb.frames.columns import (
     Codes,
     Numbers,
     Texts,
+    arrow_texts,
     as_text,
     packed,
     parse_time,
@@ -108,11 +109,21 @@ class Columns:
             loose.clear()
 
     def _to_arrow(self) -> None:
-        columns = self.ids, self.parents, self.texts, self.interactions, self._stamps
-        if self._waiting[0]:
-            for column, waiting in zip(columns, self._waiting, strict=True):
-                column.add_arrow(waiting)
-                waiting.clear()
+        ids, parents, texts, interactions, stamps = self._waiting
+        if not ids:
+            return
+        if parents[1:] == ids[:-1]:  # one chain, as events nearly always are: one piece of memory holds both
+            chain = arrow_texts([parents[0], *ids])
+            self.ids.add_arrow(chain[1:])
+            self.parents.add_arrow(chain[:-1])
+        else:
+            self.ids.add_arrow(arrow_texts(ids))
+            self.parents.add_arrow(arrow_texts(parents))
+        self.texts.add_arrow(arrow_texts(texts))
+        self.interactions.add_arrow(arrow_texts(interactions))
+        self._stamps.add_arrow(arrow_texts(stamps))
+        for waiting in self._waiting:
+            waiting.clear()
 
     def _read_times(self, oddities: list[tuple[int, str]]) -> None:
         stamps, self._stamps = self._stamps.chunked(self.rows - len(self.time)), Texts()

@@ -172,9 +172,9 @@ class Texts:
         """Append without pyarrow."""
         self._pieces.append(Packed(texts))
 
-    def add_arrow(self, texts: Sequence[str | None]) -> None:
+    def add_arrow(self, piece: pa.Array) -> None:
         """Append with pyarrow, which is quicker for many."""
-        self._pieces.append(arrow_texts(texts))
+        self._pieces.append(piece)
 
     def at(self, row: int) -> str | None:
         """One text, without making a column."""

@@ -10,7 +10,7 @@ from operator import attrgetter, index
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, SupportsIndex
 
-from copilot_nb.errors import StoreError, UsageError
+from copilot_nb.errors import CopilotNbError, StoreError, UsageError
 from copilot_nb.events import Event, to_line
 from copilot_nb.frames import schema, wire
 from copilot_nb.frames.base import Columns
@@ -157,10 +157,14 @@ class Log(Tables):
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
-        """Reading that is interrupted begins anew the next time: its columns may differ in length."""
+        """After an interrupt columns may differ in length: reading begins anew. A failed one goes on."""
         try:
             with no_gc():
                 yield
+        except CopilotNbError:
+            self._fold_batches = None
+            self._batches = None if self._batches is None else self._reader.batches()
+            raise
         except BaseException:
             self._begin()
             raise
@@ -197,8 +201,8 @@ class Log(Tables):
                         break
                 else:
                     self._fold_batches = None
-                    if len(fold.run_of) < wanted:
-                        raise self._changed()
+            if len(fold.run_of) < wanted:
+                raise self._changed()
         return fold
 
     def _changed(self) -> StoreError:
@@ -277,7 +281,11 @@ class Log(Tables):
         if before:
             self.event(before - 1)
         self._batches = self._reader.batches()
-        return self._columns().rows - before
+        try:
+            return self._columns().rows - before
+        except CopilotNbError:
+            self._batches = None  # what was read stays
+            raise
 
     def _warn(self) -> None:
         count = len(self._reader.problems) + len(self._oddities)

@@ -280,15 +280,15 @@ class Reader:
         import numpy as np
 
         first = chunk.find(b"\n") + 1 if begun else 0
-        parts = [begun + chunk[:first]] * bool(begun) + [memoryview(chunk)[first:cut]] * (first < cut)
+        head, body = begun + chunk[:first], memoryview(chunk)[first:cut]
         count = int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == 10))  # many: quicker than bytes.count
         offset, number = self.position, self.line
         length = len(begun) + cut
         self.position += length
         self.line += count
-        if (chunk.isascii() and begun.isascii()) or all(map(_is_utf8, parts)):
+        if (chunk.isascii() and begun.isascii()) or (_is_utf8(head) and _is_utf8(body)):
             with contextlib.suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                lines = [line for part in parts for line in self.form.many(part)]
+                lines = self.form.many(head) + self.form.many(body)
                 if len(lines) == count:
                     return Batch(lines, offset, length, number)
         return self._slow(begun + chunk[:cut], offset, number)

@@ -154,3 +154,22 @@ def test_remote_paths(tmp_path):
     for read in (read_log, read_logs):
         with pytest.raises(UsageError, match="nosuch://x cannot be read by fsspec"):
             read("nosuch://x")
+
+
+def test_a_file_that_is_away_for_a_while_loses_nothing(tmp_path):
+    """It is said each time, and what was read stays; never an empty table instead."""
+    path, away = tmp_path / "log.jsonl", tmp_path / "away.jsonl"
+    writer = LogWriter().start()
+    writer.user("hi")
+    writer.write(path)
+    log = read_log(path)
+    path.rename(away)
+    for _ in range(2):
+        with pytest.raises(SessionNotFound, match="no log at"):
+            log.events()
+    away.rename(path)
+    assert len(log.events()) == 2 and len(log.messages()) == 1
+    path.rename(away)
+    with pytest.raises(SessionNotFound, match="no log at"):
+        log.refresh()
+    assert len(log.events()) == 2 and len(log.messages()) == 1
