@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from copilot_nb.errors import StoreError, UsageError
 from copilot_nb.frames import schema
-from copilot_nb.frames.homes import logs_of
+from copilot_nb.frames.homes import is_log, logs_of
 from copilot_nb.frames.log import Log, NamedTables, read_log
 from copilot_nb.frames.reading import file_system
 from copilot_nb.store import EVENTS
@@ -74,13 +74,13 @@ def _find(where: str) -> list[str]:
         return _find_remote(where)
     path = Path(where).expanduser()
     if os.path.isdir(path):  # noqa: PTH112  # never raises: opening a log will say what is wrong
-        if (path / EVENTS).is_file():
+        if is_log(path / EVENTS):
             return [str(path / EVENTS)]
         return [str(log) for log in logs_of(path)] or sorted(
-            str(log) for pattern in _IN_FOLDER for log in path.glob(pattern) if log.is_file()
+            str(log) for pattern in _IN_FOLDER for log in path.glob(pattern) if is_log(log)
         )
     if glob.has_magic(where) and not os.path.exists(path):  # noqa: PTH110  # a name may hold brackets
-        return sorted(name for name in glob.glob(str(path), recursive=True) if Path(name).is_file())  # noqa: PTH207
+        return sorted(name for name in glob.glob(str(path), recursive=True) if is_log(Path(name)))  # noqa: PTH207
     return [str(path)]
 
 

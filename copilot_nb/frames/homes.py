@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -41,19 +42,32 @@ def sessions(home: str | Path | None = None) -> pd.DataFrame:
 
 
 def logs_of(home: str | Path | None = None) -> list[Path]:
-    """The logs of a home's sessions, by name."""
-    return sorted((home_dir(home) / "session-state").glob(f"*/{EVENTS}"))
+    """The logs of a home's sessions, by name; also those that may not be read, as opening them will say."""
+    return [path for path in _logs(home_dir(home) / "session-state") if is_log(path)]
+
+
+def _logs(state: Path) -> list[Path]:
+    """Where the log of each session would be."""
+    try:
+        return [folder / EVENTS for folder in sorted(state.iterdir())]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise StoreError(f"{state} cannot be read: {error.strerror or error}.") from error
+
+
+def is_log(path: Path) -> bool:
+    """Whether there is a file, as far as one may look: of one that may not be read, opening will say so."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def _rows(state: Path) -> Iterator[dict[str, Any]]:
-    try:
-        folders = sorted(state.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise StoreError(f"{state} cannot be read: {error.strerror or error}.") from error
-    for folder in folders:
-        path = folder / EVENTS
+    for path in _logs(state):
         try:
             yield _row(path)
         except (FileNotFoundError, NotADirectoryError):

@@ -7,7 +7,9 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -109,6 +111,41 @@ def test_a_log_that_may_not_be_read(tmp_path):
     command = [sys.executable, "-c", AS_NOBODY, str(path)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+
+
+IN_A_HOME = """
+import os, sys
+import pandas, pyarrow.compute
+from copilot_nb import sessions
+from copilot_nb.errors import StoreError
+from copilot_nb.frames import arrays, read_logs
+home = sys.argv[1]
+if os.access(home + "/session-state/theirs/events.jsonl", os.R_OK):
+    os.setuid(65534)
+print(*sorted(sessions(home)["title"].str.slice(0, 14)), sep="|")
+for where in (home, home + "/session-state/theirs"):
+    try:
+        read_logs(where)
+    except StoreError as error:
+        print("may not be read" in str(error) or error, "theirs" in str(error))
+"""
+
+
+def test_a_home_with_a_session_that_may_not_be_read():
+    """It is a row of its own, and reading all sessions names it; it is not left out in silence."""
+    with tempfile.TemporaryDirectory() as home:
+        Path(home).chmod(0o755)
+        for name in ("mine", "theirs"):
+            log = LogWriter().start()
+            log.user(f"of {name}")
+            folder = Path(home, "session-state", name)
+            folder.mkdir(parents=True)
+            log.write(folder / "events.jsonl")
+        folder.chmod(0)
+        command = [sys.executable, "-c", IN_A_HOME, home]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        folder.chmod(0o755)
+    assert ended.stdout == "cannot be read|of mine\n" + "True True\n" * 2, ended.stderr
 
 
 def test_open_files(tmp_path):
