@@ -64,6 +64,8 @@ class DuckFleet(Logs, NamedTables):
     ``events`` is a view with the columns of ``events()`` and ``session`` in front. The other tables
     (``runs``, ``turns``, ``tools`` …) are made by our own reader, one session at a time, when a query first
     names them; there, spans of time are seconds.
+    In ``events``, a value of another type than the reference's is read in DuckDB's way: a tool's name that is
+    the number 5 is ``'5'`` here, and missing with the other engines.
 
     Attributes
     ----------
