@@ -38,7 +38,8 @@ def open_provider(
         else:
             found = infer_model(f"{provider}:{model}")
     except (UserError, ImportError, ValueError) as error:
-        said = f"Cannot open the model {provider}:{model}: {error}. {ALWAYS}"
+        why = str(error).rstrip(".")
+        said = f"Cannot open the model {provider}:{model}: {why}. {ALWAYS}"
         raise UsageError(_hidden(said, api_key)) from None
     except TypeError as error:  # the provider's constructor does not know an argument
         raise UsageError(f"The provider {provider} takes no {' and '.join(given)}: {error}") from None

@@ -107,6 +107,7 @@ async def test_abort_can_keep_the_queue(rig):
     await r.send("steer", "immediate")
     await r.runtime.abort(keep_queue=True)
     await r.idle()
+    await r.until(lambda: len(r.lane_ops) == 4)  # the lanes are asked for once the events are through
     assert r.lane_ops[2:] == [("pause", True), ("move", "queue", 0, "missed")]
     items = (await r.runtime.queue.pending_items())["items"]
     assert [item["displayText"] for item in items] == ["steer", "queued"]

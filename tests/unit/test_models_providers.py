@@ -125,13 +125,15 @@ async def test_an_openai_like_provider_runs_on_our_wire() -> None:
     ("spec", "more", "message"),
     [
         ("nope:x", {}, "Unknown model"),
-        ("deepseek:x", {"base_url": "http://127.0.0.1:1"}, "takes no base_url"),
+        ("azure:x", {"base_url": "http://127.0.0.1:1"}, "takes no base_url"),  # its own is azure_endpoint
+        ("deepseek:x", {}, "DEEPSEEK_API_KEY.*[^.]\\. Always there"),
         ("ollama:x", {}, "OLLAMA_BASE_URL"),
     ],
 )
 def test_what_cannot_be_opened_says_why(
     spec: str, more: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("OLLAMA_BASE_URL", raising=False)
+    for name in ("OLLAMA_BASE_URL", "DEEPSEEK_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
     with pytest.raises(UsageError, match=message):
         open_model(spec, environ={}, **more)

@@ -50,6 +50,7 @@ class CopilotRuntime:
         self._client: Client | None = None
         self._opening: asyncio.Task[Client] | None = None
         self._refreshing: asyncio.Task[None] | None = None
+        self._stale = False  # the lanes changed since they were last asked for
         self._sent: dict[str, Message] = {}  # accepted, not landed
         self._own_question: tuple[str, asyncio.Future[JSON]] | None = None
         self._busy = False  # between a message and session.idle
@@ -354,13 +355,16 @@ class CopilotRuntime:
 
     def _refresh_soon(self, gone: str | None = None) -> None:
         """Look at the lanes once the events at hand are through; nothing to do while both are empty."""
+        self._stale = True
         if self._lanes and (gone or self._refreshing is None or self._refreshing.done()):
             self._refreshing = asyncio.create_task(self._refresh(gone), context=self._context)
 
     async def _refresh(self, gone: str | None) -> None:
         with contextlib.suppress(RuntimeUnavailable, SessionError):  # it died or was closed: told elsewhere
-            if self._client is not None and not self._client.ended and not self._closed:
+            while self._stale and self._client is not None and not self._client.ended and not self._closed:
+                self._stale = False  # what changes from here on may be missing in the answer: asked again
                 await self.queue.refresh(gone)
+                gone = None
 
     def on_death(self, message: str) -> None:
         """The process ended in the middle: end the run, keep the lanes, leave nothing open."""
