@@ -314,6 +314,14 @@ class LabPage:
     def text(self, index: int) -> str:
         return self.output(index).inner_text(timeout=20_000)
 
+    def shows(self, index: int, words: str) -> None:
+        """Wait until a cell shows these words: a page that was just opened draws its cells one by one."""
+        self.page.wait_for_function(
+            "([n, words]) => document.querySelectorAll('.jp-Notebook .jp-Cell')[n]"
+            "?.innerText.includes(words)",
+            arg=[index, words],
+        )
+
     def save(self):
         self.command("docmanager:save")
         return nbformat.read(self.server.folder / self.name, 4)

@@ -51,7 +51,8 @@ def test_stream_steer_save_reload_record_and_reopen(notebook, server):
     page.close()
     server.stop_kernels()
     again = page.browser.open(server, page.name, app="lab", wait_kernel=False)
-    assert "Second run." in again.text(cell)
+    again.shows(cell, "Second run.")
+    assert "Second run." in again.text(cell), "in its output, without a kernel"
     assert "model not found" not in again.page.inner_text("body")
     again.close()
     html = subprocess.run(

@@ -30,10 +30,7 @@ def strip(path) -> None:
 
 
 def reads_well(page, cell: int, words: str) -> None:
-    page.page.wait_for_function(
-        "([n, words]) => document.querySelectorAll('.jp-Notebook .jp-Cell')[n]?.innerText.includes(words)",
-        arg=[cell, words],
-    )
+    page.shows(cell, words)
     assert not [word for word in DEAD if word in page.text(cell)]
 
 
